@@ -13,7 +13,7 @@ from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import counted
 from .column_names import assign_columns, could_serve
 from .frames import to_frame
-from .index import Items, code_items
+from .index import Items, code_items, first_row
 from .showing import Shown
 
 _YES = {"1": True, "1.0": True, "true": True, "yes": True, "0": False, "0.0": False, "false": False, "no": False}
@@ -66,56 +66,46 @@ class Clicks(Shown):
         """Return the log in a frame of query, item, position and clicked [, impression]; ``columns`` names others."""
         frame = to_frame(data)
         names, given = frame.columns, columns or {}
-        unknown = [name for name in given.values() if name not in names]
-        if unknown:
-            raise JudgmentError(f"there is no column {unknown[0]!r} in the log ({could_serve(names, {})})")
+        unknown = next((name for name in given.values() if name not in names), None)
+        if unknown is not None:
+            raise JudgmentError(f"there is no column {unknown!r} in the log ({could_serve(names, {})})")
         roles = assign_columns(("position", "clicked", "impression"), names)
         rest = [name for name in names if name not in roles.values()]
         roles = {**assign_columns(("item", "query"), rest), **roles, **given}
-        for word in ("item", "position", "clicked"):
-            if word not in roles:
-                raise JudgmentError(
-                    f"the log has no {word} column ({could_serve(names, roles)}); a log has query, item, position, "
-                    "clicked and, for cascade models, impression: rename one or name it with "
-                    f"columns={{'{word}': ...}}"
-                )
+        lacking = next((word for word in ("item", "position", "clicked") if word not in roles), None)
+        if lacking is not None:
+            what = f"the log has no {lacking} column ({could_serve(names, roles)})"
+            holds = "a log has query, item, position, clicked and, for cascade models, impression"
+            raise JudgmentError(f"{what}; {holds}: rename one or name it with columns={{{lacking!r}: ...}}")
         position = frame[roles["position"]].cast(pl.Float64, strict=False)
-        wrong = ~((position >= 1) & (position == position.round()) & (position <= 10_000)).fill_null(False)
-        if wrong.any():
-            row = int(wrong.arg_max() or 0)
-            raise JudgmentError(
-                f"row {row + 1} has the position {frame[roles['position']][row]!r}; positions are whole numbers from 1 "
-                "on, up to 10,000"
-            )
+        right = ((position >= 1) & (position == position.round()) & (position <= 10_000)).fill_null(False)
+        if (row := first_row(~right)) is not None:
+            what = f"row {row + 1} has the position {frame[roles['position']][row]!r}"
+            raise JudgmentError(f"{what}; positions are whole numbers from 1 on, up to 10,000")
         words = frame[roles["clicked"]].cast(pl.String).str.strip_chars().str.to_lowercase()
         clicked = words.replace_strict(_YES, default=None, return_dtype=pl.Boolean)
-        if clicked.null_count():
-            row = int(clicked.is_null().arg_max() or 0)
-            raise JudgmentError(
-                f"row {row + 1} has clicked = {frame[roles['clicked']][row]!r}; write 1 where it was clicked and 0 "
-                "where it was not"
-            )
+        if (row := first_row(clicked.is_null())) is not None:
+            what = f"row {row + 1} has clicked = {frame[roles['clicked']][row]!r}"
+            raise JudgmentError(f"{what}; write 1 where it was clicked and 0 where it was not")
         if not len(frame):
             raise JudgmentError("the log is empty; give at least one row of query, item, position and clicked")
         query = frame[roles["query"]] if "query" in roles else None
         items, item = code_items(query, frame[roles["item"]], "the {} is blank in row {} of the log; fill it in")
-        impression = None
+        place = position.to_numpy().astype(np.int32)
+        pages = np.zeros(len(item), np.int64)
         if "impression" in roles:
             keys = pl.struct(pl.Series(items.query[item]), frame[roles["impression"]].cast(pl.String))
-            impression = frame.select(keys.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
-        place = position.to_numpy().astype(np.int32)
+            pages = frame.select(keys.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
         # in an order that does not depend on that of the file
-        first = np.zeros(len(item), np.int64) if impression is None else impression
-        order = np.lexsort((clicked.to_numpy(), item, place, first))
-        if impression is not None:
-            again = (np.diff(first[order]) == 0) & (np.diff(place[order]) == 0)
+        order = np.lexsort((clicked.to_numpy(), item, place, pages))
+        if "impression" in roles:
+            again = (np.diff(pages[order]) == 0) & (np.diff(place[order]) == 0)
             if again.any():
                 row = int(order[int(np.argmax(again)) + 1])
-                raise JudgmentError(
-                    f"row {row + 1} shows a second item at position {place[row]} of the same impression "
-                    f"(query {items.queries.ids[int(items.query[item[row]])]!r}); give each page its own id"
-                )
-            impression = impression[order]
+                name = items.queries.ids[int(items.query[item[row]])]
+                what = f"row {row + 1} shows a second item at position {place[row]} of the same impression"
+                raise JudgmentError(f"{what} (query {name!r}); give each page its own id")
+        impression = pages[order] if "impression" in roles else None
         return cls(items, item[order], place[order], clicked.to_numpy()[order], impression)
 
     def frame(self) -> pl.DataFrame:

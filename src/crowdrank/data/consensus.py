@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints, method_name
 from ..wording import counted, in_python, option
-from .index import Index, Items, lock_arrays
+from .index import Index, Items, lock_arrays, run_starts, set_fields
 from .showing import ROWS, Shown, html_table
 
 # threshold (sample): items of a query with a covariance
@@ -68,9 +68,10 @@ class Trace(Shown):
 
     def frame(self) -> pl.DataFrame:
         """Return a table of one row: n_iter, converged, change and the last log_likelihood where there is one."""
+        last = self.log_likelihood[-1] if self.log_likelihood else None
         columns = {"n_iter": self.n_iter, "converged": self.converged, "change": self.change}
-        last = {"log_likelihood": self.log_likelihood[-1]} if self.log_likelihood else {}
-        return pl.DataFrame([{**columns, **last, **({} if self.errors is None else {"errors": self.errors})}])
+        further = {"log_likelihood": last, "errors": self.errors}
+        return pl.DataFrame([columns | {name: value for name, value in further.items() if value is not None}])
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,29 +191,24 @@ class Consensus(Shown):
     def __post_init__(self) -> None:
         lock_arrays(self, ("scores", "std_error", "replicates", "probabilities", "grade"))
         if callable(self.quality_source):
-            object.__setattr__(self, "quality_source", QualitySource(self.quality_source))
+            set_fields(self, quality_source=QualitySource(self.quality_source))
         n, n_levels = len(self.items), None if self.levels is None else len(self.levels)
         if len(self.scores) != n:
             raise JudgmentError(f"{len(self.scores)} scores do not match {n} items; give one for each")
         for name in ("scores", "probabilities", "replicates", "confidence"):
             values = getattr(self, name)
             if values is not None and not np.isfinite(values).all():
-                raise JudgmentError(
-                    f"{self.method} found {name} that are not finite numbers; grades, weights or parameters are too "
-                    "extreme for it: bring them to a usual size, or choose another method"
-                )
+                why = "grades, weights or parameters are too extreme for it"
+                remedy = "bring them to a usual size, or choose another method"
+                raise JudgmentError(f"{self.method} found {name} that are not finite numbers; {why}: {remedy}")
         # parts may not fit each other in a file that was changed by hand
         shapes: dict[str, tuple[int | None, ...]] = dict.fromkeys(("std_error", "grade", "confidence"), (n,))
-        shapes |= {"replicates": (None, n), "probabilities": (n, n_levels)}
-        for name, shape in shapes.items():
-            values = getattr(self, name)
-            if values is None:
-                continue
-            pairs = zip(shape, np.shape(values), strict=False)
-            if len(shape) != np.ndim(values) or any(want not in (None, have) for want, have in pairs):
-                raise JudgmentError(
-                    f"{name} of the consensus does not fit its {n} items and its levels; write it again"
-                )
+        for name, shape in (shapes | {"replicates": (None, n), "probabilities": (n, n_levels)}).items():
+            have = np.shape(getattr(self, name))
+            fits = len(shape) == len(have) and all(want in (None, size) for want, size in zip(shape, have, strict=True))
+            if getattr(self, name) is not None and not fits:
+                what = f"{name} of the consensus does not fit its {n} items and its levels"
+                raise JudgmentError(f"{what}; write it again")
         if self.grade is not None and n_levels is not None and np.max(self.grade, initial=-1) >= n_levels:
             raise JudgmentError("a grade of the consensus is none of its levels; write it again")
 
@@ -270,11 +266,9 @@ class Consensus(Shown):
     def labels(self) -> pl.Series:
         """Return the chosen level of each item in the user's own values, null where there is none."""
         if self.grade is None or self.levels is None:
-            raise ParameterError(
-                f"{self.method} chooses no grade; use a class method, as with {option('want', 'grade')}"
-            )
-        chosen = pl.Series(self.levels).gather(np.maximum(self.grade, 0))
-        return chosen.set(pl.Series(self.grade < 0), None)
+            what = f"{self.method} chooses no grade"
+            raise ParameterError(f"{what}; use a class method, as with {option('want', 'grade')}")
+        return pl.Series(self.levels).gather(np.maximum(self.grade, 0)).set(pl.Series(self.grade < 0), None)
 
     @property
     def quality(self) -> Quality | None:
@@ -295,8 +289,7 @@ class Consensus(Shown):
 
     def frame(self) -> pl.DataFrame:
         """Return a table of query, item, score, rank [, grade, confidence] [, std_error], best first in each query."""
-        columns: dict[str, Any] = {} if self.items.single else {"query": self.items.query_ids()}
-        columns |= {"item": self.items.ids, "score": self.scores, "rank": self.ranks()}
+        columns: dict[str, Any] = {**self.items.id_columns(), "score": self.scores, "rank": self.ranks()}
         if self.grade is not None and self.levels is not None:
             columns["grade"] = self.labels()
             confidence = self.confidence
@@ -318,22 +311,18 @@ class Consensus(Shown):
     def ranks(self) -> Ints:
         """Return the rank of each item within its query: 1 is best, equal scores share the better rank."""
         order = self._best_first()
-        query, score = self.items.query[order], self.scores[order]
-        start = self.items.offsets[query]
-        position = np.arange(len(order)) - start
-        new = np.ones(len(order), bool)
-        new[1:] = (query[1:] != query[:-1]) | (score[1:] != score[:-1])
-        shared = position[np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))]
+        query = self.items.query[order]
+        first = run_starts([query, self.scores[order]])
+        shared = np.repeat(first, np.diff(first, append=len(order)))
         ranks = np.empty(len(order), np.int32)
-        ranks[order] = shared + 1
+        ranks[order] = shared - self.items.offsets[query] + 1
         return ranks
 
     def order(self, query: str | int | None = None) -> list[str | int]:
         """Return the item ids of a query, best first; the query may be left out where there is only one."""
         if query is None and self.items.n_queries != 1:
             raise ParameterError(f"there are {self.items.n_queries} queries; name one, as in order('q1')")
-        where = 0 if query is None else self.items.queries.code(query, "query")
-        span = self.items.span(where)
+        span = self.items.span(self.items.query_number(query))
         return self.items.ids[span].gather(np.argsort(-self.scores[span], kind="stable")).to_list()
 
     @property
@@ -360,8 +349,8 @@ class Consensus(Shown):
         where = None if query is None else self.items.queries.code(query, "query")
         self._expect_spread()
         tail = (1 - level) / 2
-        bounds = {name: np.zeros(len(self.scores)) for name in ("lower", "upper")}
-        bounds |= {name: np.zeros(len(self.scores), np.int32) for name in ("rank_lower", "rank_upper")}
+        score_bounds = np.zeros((2, len(self.scores)))
+        rank_bounds = np.zeros((2, len(self.scores)), np.int32)
         for number in range(self.items.n_queries) if where is None else (where,):
             part = self.items.span(number)
             if part.start == part.stop:
@@ -370,23 +359,22 @@ class Consensus(Shown):
             if self.replicates is not None:
                 lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
                 # where scores are shrunk towards the middle, most replicates may lie to one side of the estimate
-                bounds["lower"][part], bounds["upper"][part] = np.minimum(lower, scores), np.maximum(upper, scores)
+                score_bounds[:, part] = np.minimum(lower, scores), np.maximum(upper, scores)
             else:
                 half = _normal_quantile(1 - tail) * self._query_std_errors(number)
-                bounds["lower"][part], bounds["upper"][part] = scores - half, scores + half
+                score_bounds[:, part] = scores - half, scores + half
             # bounds of ranks: of the better ranks of ties below, of the worse ones above
             equal = (ROUNDING if self.replicates is None else SINGLE) * float(np.abs(draws).max())
             (better, worse), (own_better, own_worse) = _ranks_of_draws(draws, equal), _ranks_of_draws(scores[None, :])
             lower = np.minimum(np.quantile(better, tail, axis=0, method="nearest"), own_better[0])
             upper = np.maximum(np.quantile(worse, 1 - tail, axis=0, method="nearest"), own_worse[0])
             # one of many near-equal items is hardly ever first in a draw, though nothing speaks against it
-            bounds["rank_lower"][part] = np.where(self._may_be_first(level, number), 1, np.maximum(lower, 2))
-            bounds["rank_upper"][part] = upper
-        columns: dict[str, Any] = {} if self.items.single else {"query": self.items.query_ids()}
-        columns |= {"item": self.items.ids, "score": self.scores, "lower": bounds["lower"], "upper": bounds["upper"]}
-        columns |= {"rank": self.ranks(), "rank_lower": bounds["rank_lower"], "rank_upper": bounds["rank_upper"]}
-        basis = pl.repeat(self.uncertainty, len(self.items), eager=True)
-        table = pl.DataFrame({**columns, "basis": basis})[self._best_first()]
+            rank_bounds[:, part] = np.where(self._may_be_first(level, number), 1, np.maximum(lower, 2)), upper
+        table = pl.DataFrame({
+            **self.items.id_columns(), "score": self.scores, "lower": score_bounds[0], "upper": score_bounds[1],
+            "rank": self.ranks(), "rank_lower": rank_bounds[0], "rank_upper": rank_bounds[1],
+            "basis": pl.repeat(self.uncertainty, len(self.items), eager=True),
+        })[self._best_first()]  # fmt: skip
         return table if where is None else table[self.items.span(where)]
 
     def beats(self, a: str | int, b: str | int, query: str | int | None = None) -> float:
@@ -419,8 +407,7 @@ class Consensus(Shown):
         order = np.argsort(query, kind="stable")
         bounds = np.searchsorted(query[order], np.arange(self.items.n_queries + 1))
         for number in np.unique(query).tolist():
-            block = self._block(number)
-            if block is not None:
+            if (block := self._block(number)) is not None:
                 pairs = order[bounds[number] : bounds[number + 1]]
                 i, j = first[pairs] - self.items.offsets[number], second[pairs] - self.items.offsets[number]
                 variance[pairs] = block[i, i] + block[j, j] - 2 * block[i, j]
@@ -450,15 +437,13 @@ class Consensus(Shown):
         unit = RATING_UNIT * odds_scale(self.method, self.params, self.estimates).per_score
         place = None if anchor is None else self.items.code(anchor, query) - part.start
         scores = self.scores[part]
-        columns: dict[str, Any] = {"item": self.items.ids[part]}
-        base = scores.mean() if place is None else scores[place]
-        columns["rating"] = RATING_CENTRE + unit * (scores - base)
+        # scores less that of the anchor, or less their mean
+        gap = scores - (scores.mean() if place is None else scores[place])
         order = np.argsort(-scores, kind="stable")
+        columns: dict[str, Any] = {"item": self.items.ids[part], "rating": RATING_CENTRE + unit * gap}
         if self.uncertainty is None:
             return pl.DataFrame(columns)[order]
         _expect_level(level)
-        # bounds of the scores less that of the anchor, or less their mean
-        gap = scores - base
         if self.replicates is not None:
             drawn = self._draws(number)
             drawn = drawn - (drawn.mean(axis=1) if place is None else drawn[:, place])[:, None]
@@ -491,10 +476,8 @@ class Consensus(Shown):
         [('x', 1), ('y', 1), ('z', 2)]
         """
         if self.uncertainty is None:
-            raise ParameterError(
-                f"{self.method} does not say how sure its scores are, so there are no tiers; give "
-                f"{option('bootstrap', 200)}"
-            )
+            what = f"{self.method} does not say how sure its scores are, so there are no tiers"
+            raise ParameterError(f"{what}; give {option('bootstrap', 200)}")
         _expect_level(level)
         frame, order = self.frame(), self._best_first()
         tiers = [self._tiers(order[self.items.span(query)], level) for query in range(self.items.n_queries)]
@@ -510,9 +493,8 @@ class Consensus(Shown):
         """
         number, part = self._one_query(query, "win_rate('a', 'b', query='q1')")
         first = self.items.code(a, query) - part.start
-        if b is None:
-            others = np.delete(np.arange(part.stop - part.start), first)
-        else:
+        others = np.delete(np.arange(part.stop - part.start), first)
+        if b is not None:
             others = np.array([self.items.code(b, query) - part.start])
         if not len(others) or others[0] == first:
             raise ParameterError("an item has no win rate against itself; name two items")
@@ -525,28 +507,26 @@ class Consensus(Shown):
 
     def _tiers(self, order: Counts, level: float) -> Counts:
         """Tier of each item of one query, given best first; a tier ends where an item is clearly below its first."""
-        tiers, start, tier = np.ones(len(order), np.int64), 0, 1
+        begins, start = np.zeros(len(order), np.int64), 0
         while start < len(order):
+            begins[start] = 1
             end, ahead = start + 1, _LOOK_AHEAD
             while end < len(order):
                 others = order[end : end + ahead]
                 below = self.beats_each(np.full(len(others), order[start]), others) > 0.5 + 0.5 * level
-                end += int(below.argmax()) if below.any() else len(others)
                 if below.any():
+                    end += int(below.argmax())
                     break
-                ahead *= 2
-            tiers[start:end] = tier
-            start, tier = end, tier + 1
-        return tiers
+                end, ahead = end + len(others), 2 * ahead
+            start = end
+        return np.cumsum(begins)
 
     def _one_query(self, query: str | int | None, example: str) -> tuple[int, slice]:
         """Number and items of the query named, or of the only one."""
         if query is None and self.items.n_queries != 1:
-            raise ParameterError(
-                f"there are {self.items.n_queries} queries; rank items over all of them with "
-                f"{option('across_queries', True)}{in_python(f', or name one, as in {example}')}"
-            )
-        number = 0 if query is None else self.items.queries.code(query, "query")
+            remedy = f"{option('across_queries', True)}{in_python(f', or name one, as in {example}')}"
+            raise ParameterError(f"there are {self.items.n_queries} queries; rank items over all of them with {remedy}")
+        number = self.items.query_number(query)
         return number, self.items.span(number)
 
     def _may_be_first(self, level: float, query: int) -> Bools:
@@ -579,7 +559,7 @@ class Consensus(Shown):
         together = 0.0 if block is None else 2.0 * block[rivals]
         return np.maximum(squares[rivals, None] + squares - together, 0.0)
 
-    def _draws(self, query: int, n_draws: int = N_DRAWS) -> Floats:
+    def _draws(self, query: int) -> Floats:
         """Return plausible scores of the items of a query, (n_draws, items of the query)."""
         part = self.items.span(query)
         rng = np.random.default_rng([0, query])
@@ -592,10 +572,8 @@ class Consensus(Shown):
                 if few.any():
                     drawn[:, few] += np.sqrt(lacking[few]) * rng.standard_normal((len(drawn), int(few.sum())))
             return drawn
-        n = part.stop - part.start
-        n_draws = max(100, min(n_draws, _DRAW_CELLS // max(n, 1)))
-        noise = rng.standard_normal((n_draws, n))
-        block = self._block(query)
+        n, block = part.stop - part.start, self._block(query)
+        noise = rng.standard_normal((max(100, min(N_DRAWS, _DRAW_CELLS // max(n, 1))), n))
         if block is None:
             return self.scores[part] + noise * self._query_std_errors(query)
         values, vectors = np.linalg.eigh(block)
@@ -617,9 +595,8 @@ class Consensus(Shown):
     def _expect_spread(self) -> None:
         """Say what to do when nothing is known of the spread."""
         if self.uncertainty is None:
-            raise ParameterError(
-                f"{self.method} gives no uncertainty of its own; aggregate with {option('bootstrap', 200)}"
-            )
+            what = f"{self.method} gives no uncertainty of its own"
+            raise ParameterError(f"{what}; aggregate with {option('bootstrap', 200)}")
 
 
 def _expect_level(level: float) -> None:
@@ -635,17 +612,14 @@ def _ranks_of_draws(draws: Floats, equal: float = 0.0) -> tuple[Ints, Ints]:
     """
     order = np.argsort(-draws, axis=1, kind="stable")
     ranked = np.take_along_axis(draws, order, axis=1)
-    place = np.broadcast_to(np.arange(1, draws.shape[1] + 1, dtype=np.int32), draws.shape)
+    better = worse = np.broadcast_to(np.arange(1, draws.shape[1] + 1, dtype=np.int32), draws.shape)
     apart = ranked[:, :-1] - ranked[:, 1:] > equal
     if not apart.all():
-        new = np.ones(draws.shape, bool)
-        new[:, 1:] = apart
-        last = np.ones(draws.shape, bool)
-        last[:, :-1] = new[:, 1:]
+        new, last = np.ones((2, *draws.shape), bool)
+        new[:, 1:], last[:, :-1] = apart, apart
+        place = better
         better = np.maximum.accumulate(np.where(new, place, 0), axis=1)
         worse = np.minimum.accumulate(np.where(last, place, draws.shape[1])[:, ::-1], axis=1)[:, ::-1]
-    else:
-        better = worse = place
     ranks = np.empty((2, *draws.shape), np.int32)
     for number, sorted_ranks in enumerate((better, worse)):
         np.put_along_axis(ranks[number], order, sorted_ranks, axis=1)
@@ -694,10 +668,8 @@ class OddsScale:
 def odds_scale(method: str, params: Mapping[str, Any], estimates: Mapping[str, Any]) -> OddsScale:
     """Return how the scores of a method become log-odds; refuse methods whose scores are something else."""
     if method not in _METHODS:
-        raise ParameterError(
-            f"scores of {method} are not log-odds of winning, so they have no rating or win rate; take one of "
-            f"{', '.join(_METHODS)}"
-        )
+        what = f"scores of {method} are not log-odds of winning, so they have no rating or win rate"
+        raise ParameterError(f"{what}; take one of {', '.join(_METHODS)}")
     own = estimates.get("cuts") if method in ("latent_score", "bradley_terry") else None
     cuts = estimates.get("cuts_preference", own)
     middle = 0 if cuts is None else len(cuts) // 2
@@ -706,11 +678,10 @@ def odds_scale(method: str, params: Mapping[str, Any], estimates: Mapping[str, A
     davidson = estimates.get("tie", 0.0) if method in ("bradley_terry", "crowd_bt") else 0.0
     per_score = 1.0
     if method in ("elo", "em_elo"):
-        per_score = float(np.log(params["base"]) / params["scale"])
+        per_score = np.log(params["base"]) / params["scale"]
     elif method == "latent_score":
-        scale = estimates.get("scale_preference", estimates.get("scale_ranking", 1.0))
-        per_score = float(scale / estimates.get("unit", 1.0))
-    return OddsScale(per_score, float(davidson), float(tie))
+        per_score = estimates.get("scale_preference", estimates.get("scale_ranking", 1.0)) / estimates.get("unit", 1.0)
+    return OddsScale(float(per_score), float(davidson), float(tie))
 
 
 def settle_ties(method: Any, judgments: Any, scores: Floats, unit: float = 1.0) -> Floats:

@@ -16,7 +16,7 @@ from ..protocols import AnyFloats, Bools, Counts, Floats, Ints
 from ..wording import did_you_mean, first_few
 from .column_names import EITHER, FOREIGN, plain_name, quote_names, understand_items
 from .frames import to_frame
-from .index import Items, code_items, lock_arrays, plain_cells
+from .index import Items, code_items, first_row, lock_arrays, plain_cells, set_fields
 from .intake import short
 from .naming import first_ids
 from .words import TABLES
@@ -46,16 +46,15 @@ class Features:
 
     def __post_init__(self) -> None:
         if self.matrix.shape != (len(self.items), len(self.names)):
-            raise JudgmentError(
-                f"the feature matrix is {self.matrix.shape[0]} x {self.matrix.shape[1]} "
-                f"for {len(self.items)} items and {len(self.names)} names"
-            )
+            shape = " x ".join(map(str, self.matrix.shape))
+            sizes = f"{len(self.items)} items and {len(self.names)} names"
+            raise JudgmentError(f"the feature matrix is {shape} for {sizes}")
         lock_arrays(self, ("matrix", "grade"))
         foreign = set(self.names) - set(self.extractor.names) if self.extractor is not None else set()
         if foreign:
             other = first_few([repr(name) for name in self.names if name in foreign])
             warn(f"{other} cannot be made of raw items, so a ranker of these features will not take raw items")
-            object.__setattr__(self, "extractor", None)
+            set_fields(self, extractor=None)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -89,31 +88,24 @@ class Features:
         """
         frame, given = to_frame(data), dict(columns or {})
         understood = understand_items(frame.columns, columns)
-        used = {*understood.values(), *given.values()}
-        rest = [name for name in frame.columns if name not in used]
+        rest = [name for name in frame.columns if name not in {*understood.values(), *given.values()}]
         judged = [name for name in rest if _like_judgment(name, frame.columns)]
-        chosen, ids = list[str](), list[str]()
-        for name in rest:
-            text = plain_name(name)
-            if name not in judged:
-                is_id = text in _IDS or _ID_FORMS.fullmatch(text) or _CAMEL_ID.fullmatch(name.strip())
-                (ids if is_id else chosen).append(name)
+        ids = [name for name in rest if name not in judged and _like_id(name)]
+        chosen = [name for name in rest if name not in judged and name not in ids]
         if features is not None:
             chosen, ids = expect_names(features, frame.columns), []
             judged = [name for name in judged if name not in chosen]
         of_grade = given.get("grade") or _grade_among(judged)
         if not len(frame):
             raise JudgmentError("the table of features has a header but no rows; write one row per item")
-        left_out = {"a judgment or truth": judged if features is None else [], "an id": ids}
         if not chosen:
             besides = f" and {', '.join(map(repr, judged))}" if judged else ""
-            raise JudgmentError(
-                f"the table of features has no column besides the ids{besides}; add the numbers that describe the "
-                "items, or name the columns to use with features= (--features)"
-            )
+            remedy = "add the numbers that describe the items, or name the columns to use with features= (--features)"
+            raise JudgmentError(f"the table of features has no column besides the ids{besides}; {remedy}")
         matrix = _matrix(frame[chosen])
         # an id in words could not be a feature
-        left_out["an id"] = [name for name in ids if not _read_numbers(frame[name])[1].any()]
+        ids = [name for name in ids if not _read_numbers(frame[name])[1].any()]
+        left_out = {"a judgment or truth": judged if features is None else [], "an id": ids}
         said = [f"{', '.join(map(repr, names))} (named like {what})" for what, names in left_out.items() if names]
         if said:
             warn(f"left out of the features: {' and '.join(said)}; features= (--features a,b,c) names those to use")
@@ -121,10 +113,8 @@ class Features:
         grade: Floats | None = None
         if of_grade is not None:
             grade, wrong = _read_numbers(frame[of_grade])
-            infinite = np.isinf(grade)
-            if infinite.any():
-                row = int(np.argmax(infinite)) + 1
-                raise JudgmentError(f"grade {of_grade!r} is infinite in row {row} of the features; correct it")
+            if (row := first_row(np.isinf(grade))) is not None:
+                raise JudgmentError(f"grade {of_grade!r} is infinite in row {row + 1} of the features; correct it")
             if wrong.any() or frame[of_grade].dtype.is_temporal() or np.isnan(grade).all():
                 # words, or none
                 grade = None
@@ -141,16 +131,16 @@ class Features:
         """
         if tuple(names) == self.names:
             return self
-        place = {name: number for number, name in enumerate(self.names)}
         chosen = expect_names(names, self.names)
+        place = {name: number for number, name in enumerate(self.names)}
         # rows stay side by side in memory, so sums over them are added in one order
         matrix = np.ascontiguousarray(self.matrix[:, [place[name] for name in chosen]])
         return replace(self, matrix=matrix, names=tuple(chosen))
 
     def frame(self) -> pl.DataFrame:
         """Return a table of query, item and the features, which :meth:`from_frame` reads back."""
-        columns = [pl.Series(name, np.ascontiguousarray(self.matrix[:, k])) for k, name in enumerate(self.names)]
-        return self.items.frame().with_columns(columns)
+        columns = zip(self.names, np.ascontiguousarray(self.matrix.T), strict=True)
+        return self.items.frame().with_columns([pl.Series(name, column) for name, column in columns])
 
     def join(self, other: Features) -> Features:
         """Return the items of both with the columns of both; columns that are not made of raw items lose the extractor.
@@ -164,12 +154,11 @@ class Features:
         rows = other.items.codes_of(self.items, "other features", "features")
         if (rows < 0).any():
             lacking = first_ids(self.items, rows < 0)
-            raise JudgmentError(
-                f"the other features have no row for item {lacking}; make both tables of the same items"
-            )
-        doubled = [name for name in other.names if name in self.names]
-        if doubled:
-            raise JudgmentError(f"both tables have a feature {doubled[0]!r}; rename one of them")
+            what = f"the other features have no row for item {lacking}"
+            raise JudgmentError(f"{what}; make both tables of the same items")
+        doubled = next((name for name in other.names if name in self.names), None)
+        if doubled is not None:
+            raise JudgmentError(f"both tables have a feature {doubled!r}; rename one of them")
         matrix = np.hstack([self.matrix, other.matrix[rows]])
         return replace(self, matrix=matrix, names=self.names + other.names)
 
@@ -189,12 +178,11 @@ class Features:
         items, code = code_items(queries, pl.Series("item", item), blank)
         order = np.argsort(code, kind="stable")
         if len(items) != len(matrix):
-            again = order[1:][np.diff(code[order]) == 0].min()
-            repeated = items.ids[int(code[again])]
-            raise JudgmentError(f"row {int(again) + 1} of the features repeats item {repeated!r}; keep one row")
+            again = int(order[1:][np.diff(code[order]) == 0].min())
+            what = f"row {again + 1} of the features repeats item {items.ids[int(code[again])]!r}"
+            raise JudgmentError(f"{what}; keep one row")
         names = tuple(names) if names is not None else tuple(str(number + 1) for number in range(matrix.shape[1]))
-        sorted_already = bool((order == np.arange(len(order))).all())
-        matrix = matrix if sorted_already else matrix[order]
+        matrix = matrix if (order == np.arange(len(order))).all() else matrix[order]
         return cls(items, matrix, names, None if grade is None else np.asarray(grade, np.float64)[order])
 
     def expect_numbers(self, rows: Counts | Ints | None = None, *, missing: bool = False) -> None:
@@ -209,13 +197,11 @@ class Features:
             return
         row = int(wrong[0])
         column = int(np.argmin(fine[row]))
-        only = np.arange(len(self)) == row
         value, remedy = "infinite", "give it a number"
         if np.isnan(self.matrix[row, column]):
             value, remedy = "missing", "give it a number, or use lambda_mart, which takes missing values"
-        raise JudgmentError(
-            f"feature {self.names[column]!r} of item {first_ids(self.items, only)} is {value}; {remedy}"
-        )
+        item = first_ids(self.items, np.arange(len(self)) == row)
+        raise JudgmentError(f"feature {self.names[column]!r} of item {item} is {value}; {remedy}")
 
     def match(self, judged: Any, *, so: str = "teach nothing") -> Ints:
         """Return the row of each item of judgments, -1 for items that nobody judged or that have no features.
@@ -227,16 +213,12 @@ class Features:
         lacking = known & (rows < 0)
         n_lacking, n_judged = int(lacking.sum()), int(known.sum())
         if n_lacking == n_judged:
-            first = np.arange(len(self)) == 0
-            raise JudgmentError(
-                f"none of the {n_judged:,} judged items has features: judged were {first_ids(judged.items, lacking)}, "
-                f"the first features are of item {first_ids(self.items, first)}; make ids of queries and items agree"
-            )
+            first = first_ids(self.items, np.arange(len(self)) == 0)
+            what = f"none of the {n_judged:,} judged items has features: judged were {first_ids(judged.items, lacking)}"
+            raise JudgmentError(f"{what}, the first features are of item {first}; make ids of queries and items agree")
         if n_lacking:
-            warn(
-                f"{n_lacking:,} of {n_judged:,} judged items have no features and {so}: "
-                f"{first_ids(judged.items, lacking)}"
-            )
+            names = first_ids(judged.items, lacking)
+            warn(f"{n_lacking:,} of {n_judged:,} judged items have no features and {so}: {names}")
         return rows
 
 
@@ -253,39 +235,29 @@ def _read_numbers(column: pl.Series) -> tuple[Floats, Bools]:
     if cells.dtype == pl.String:
         cells = cells.str.strip_chars()
         cells = cells.set(cells.is_in(_BLANKS), None)
-    elif not (cells.dtype.is_numeric() or cells.dtype.is_temporal() or cells.dtype in (pl.Boolean, pl.Null)):
-        return np.full(len(cells), np.nan), np.ones(len(cells), bool)
     values = cells.cast(pl.Float64, strict=False)
     return values.fill_null(float("nan")).to_numpy(), (values.is_null() & cells.is_not_null()).to_numpy()
 
 
 def _matrix(frame: pl.DataFrame) -> Floats:
     """Columns of numbers side by side, NaN where blank; numbers and texts all at once, as each column costs a call."""
-    plain = [name for name, kind in frame.schema.items() if kind.is_numeric() or kind == pl.String]
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
-    if not texts and len(plain) == frame.width:
+    if all(kind.is_numeric() or kind in (pl.String, pl.Boolean) for kind in frame.dtypes):
+        filled = frame
+        if texts:
+            filled = filled.with_columns(pl.col(texts).str.strip_chars())
+            filled = filled.with_columns(pl.when(~pl.col(texts).is_in(_BLANKS)).then(pl.col(texts)).name.keep())
+        values = filled.cast(pl.Float64, strict=False)
         # missing numbers are NaN in numpy
-        doubles = all(kind == pl.Float64 for kind in frame.dtypes)
-        return (frame if doubles else frame.cast(pl.Float64)).to_numpy(order="c", writable=True)
-    filled = frame.select(plain)
-    if texts:
-        filled = filled.with_columns(pl.col(texts).str.strip_chars())
-        filled = filled.with_columns(pl.when(~pl.col(texts).is_in(_BLANKS)).then(pl.col(texts)).name.keep())
-    values = filled.cast(pl.Float64, strict=False)
-    if texts and values.select(texts).null_count().row(0) != filled.select(texts).null_count().row(0):
-        plain = [name for name in plain if name not in texts]  # one of them is refused below
-    values = values.with_columns(pl.all().fill_null(float("nan")))
-    if len(plain) == frame.width:
-        return values.to_numpy(order="c", writable=True)
-    columns = [values[name].to_numpy() if name in plain else _numbers(frame[name]) for name in frame.columns]
-    return np.column_stack(columns)
+        if not texts or values.select(texts).null_count().equals(filled.select(texts).null_count()):
+            return values.to_numpy(order="c", writable=True)
+    return np.column_stack([_numbers(column) for column in frame])
 
 
 def _numbers(column: pl.Series) -> Floats:
     """A column of numbers, NaN where blank; anything else is refused."""
     values, wrong = _read_numbers(column)
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    if (row := first_row(wrong)) is not None:
         what = f"feature {column.name!r} is not a number ({short(column.slice(row, 1).to_list()[0])}) in row {row + 1}"
         raise JudgmentError(f"{what}; correct it, or name the columns to use with features= (--features)")
     return values
@@ -303,19 +275,26 @@ _ID_FORMS = re.compile(r".*_(id|uuid|guid)|unnamed:_\d+|_+index_level_\d+_+")
 _CAMEL_ID = re.compile(r".*[a-z0-9](Id|ID)")
 
 
+def _like_id(name: str) -> bool:
+    """Whether a column is named like an id."""
+    text = plain_name(name)
+    return text in _IDS or bool(_ID_FORMS.fullmatch(text) or _CAMEL_ID.fullmatch(name.strip()))
+
+
 def expect_names(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return the wanted names of features if all are there, each once."""
     if isinstance(wanted, str):
         raise ParameterError(f"features={wanted!r} is one text; give a list of names of columns")
-    wanted, known, places = [str(name) for name in wanted], set(names), dict[str, int]()
+    wanted, known, seen = [str(name) for name in wanted], set(names), set[str]()
     if not wanted:
         raise ParameterError("features= names no column; name at least one, or leave it out")
-    for place, name in enumerate(wanted):
+    for name in wanted:
         if name not in known:
             hint, shown = did_you_mean(name, names, cutoff=0.6), quote_names(names)
             raise JudgmentError(f"the features lack {name!r}; {hint}add it or name other columns (there are: {shown})")
-        if places.setdefault(name, place) != place:
+        if name in seen:
             raise ParameterError(f"features= names {name!r} twice; keep one of them")
+        seen.add(name)
     return wanted
 
 
@@ -324,22 +303,21 @@ def _like_judgment(name: str, names: Sequence[str]) -> bool:
     plain = plain_name(name)
     if plain == "y":
         return not any(plain_name(other) == "x" for other in names)  # with an x it is a coordinate
-    if plain in _TRUTH or plain in _ANSWERS:
-        return True
     words = {re.sub(r"\d+$", "", word) for word in plain.split("_")} - {""}
     known = words <= _TRUTH | _SOURCES | _JUDGED | _QUALIFIERS
-    return known and bool(words & _TRUTH or (words & _SOURCES and words & _JUDGED))
+    listed = plain in _TRUTH or plain in _ANSWERS
+    return listed or (known and bool(words & _TRUTH or (words & _SOURCES and words & _JUDGED)))
 
 
 def _grade_among(judged: Sequence[str]) -> str | None:
     """The column that holds the grade: one of the house's own name, or the only one that may."""
-    for word in ("grade", "truth"):
-        own = [name for name in judged if plain_name(name) == word]
-        if len(own) == 1:
-            return own[0]
     other = {"winner", "loser", "rank", *FOREIGN["winner"]} - set(FOREIGN["grade"])
-    able = [name for name in judged if plain_name(name) not in other]
-    return able[0] if len(able) == 1 else None
+    plain = {name: plain_name(name) for name in judged}
+    own = ([name for name in judged if plain[name] == word] for word in ("grade", "truth"))
+    for names in (*own, [name for name in judged if plain[name] not in other]):
+        if len(names) == 1:
+            return names[0]
+    return None
 
 
 @dataclass(frozen=True, eq=False)

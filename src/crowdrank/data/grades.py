@@ -53,9 +53,8 @@ class Grades(Judged):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.item) != len(self.grade):
-            raise JudgmentError(
-                f"{len(self.item)} items do not match {len(self.grade)} grades; give one of each per row"
-            )
+            what = f"{len(self.item)} items do not match {len(self.grade)} grades"
+            raise JudgmentError(f"{what}; give one of each per row")
         # NaN comes through both
         largest = max(float(self.grade.max()), -float(self.grade.min())) if len(self.grade) else 0.0
         if not np.isfinite(largest):
@@ -220,10 +219,9 @@ class Grades(Judged):
         invalid: str = "error",
     ) -> Self:
         """Return grades from a table with a row per item and a column per annotator; a blank is simply not judged."""
-        return cls.from_frame(
-            unpivot(data, annotators, "grade"), columns=columns, levels=levels, nominal=nominal, items=items,
-            duplicates=duplicates, invalid=invalid,
-        )  # fmt: skip
+        rules: dict[str, Any] = {"items": items, "duplicates": duplicates, "invalid": invalid}
+        table = unpivot(data, annotators, "grade")
+        return cls.from_frame(table, columns=columns, levels=levels, nominal=nominal, **rules)
 
     @classmethod
     def from_survey(
@@ -259,11 +257,10 @@ class Grades(Judged):
         [('tea', 5, 'ann'), ('tea', 4, 'bob'), ('milk', 2, 'ann')]
         """
         named = {**(columns or {}), **({"annotator": annotator} if annotator is not None else {})}
-        own = {"item": "item", "grade": "grade", "annotator": "annotator"}
-        return cls.from_frame(
-            survey_rows(data, items, named), columns={**named, **own}, levels=levels, nominal=nominal,
-            duplicates=duplicates, invalid=invalid,
-        )  # fmt: skip
+        own = {word: word for word in ("item", "grade", "annotator")}
+        rules: dict[str, Any] = {"duplicates": duplicates, "invalid": invalid}
+        table = survey_rows(data, items, named)
+        return cls.from_frame(table, columns={**named, **own}, levels=levels, nominal=nominal, **rules)
 
     def frame(self) -> pl.DataFrame:
         """Return a table with the user's own ids and grades."""
@@ -313,10 +310,9 @@ class Grades(Judged):
 def check_levels(levels: Sequence[Any], declared: Sequence[Any] | None) -> None:
     """Refuse more levels than methods for levels take, unless the user declared them."""
     if declared is None and len(levels) > MAX_LEVELS:
-        raise ParameterError(
-            f"there are {len(levels)} distinct grades, too many classes; cut them with bins=, as in "
-            f"{option('params', {'bins': 5})}, or use a method for numbers such as mean_grade"
-        )
+        cut = f"cut them with bins=, as in {option('params', {'bins': 5})}"
+        remedy = f"{cut}, or use a method for numbers such as mean_grade"
+        raise ParameterError(f"there are {len(levels)} distinct grades, too many classes; {remedy}")
 
 
 def bin_middles(low: float, high: float, bins: int) -> Floats:

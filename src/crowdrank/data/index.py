@@ -47,7 +47,7 @@ _TABLE_CELLS = 1 << 26
 def id_series(values: pl.Series) -> pl.Series:
     """Return ids as text or 64-bit integers; whole floats become integers, anything else text."""
     dtype = values.dtype
-    if dtype == pl.String or dtype == pl.Int64:
+    if dtype in (pl.String, pl.Int64):
         return values
     if dtype.is_integer():
         whole = values.cast(pl.Int64, strict=False)
@@ -57,14 +57,10 @@ def id_series(values: pl.Series) -> pl.Series:
         whole = values.drop_nulls()
         if (whole == whole.round()).all() and (whole.abs() < 2.0**53).all():
             return values.cast(pl.Int64)
-    if dtype == pl.Null:
-        return values.cast(pl.String)
     if dtype == pl.Object or dtype.is_nested():
         raise JudgmentError(f"column {values.name!r} holds lists or other compound values; give a plain value per row")
-    if isinstance(dtype, pl.Duration):
-        return values.cast(pl.Int64)
     try:
-        return values.cast(pl.String)
+        return values.cast(pl.Int64 if isinstance(dtype, pl.Duration) else pl.String)
     except pl.exceptions.PolarsError:
         what = "bytes that are not UTF-8" if dtype == pl.Binary else f"values of type {dtype}"
         raise JudgmentError(f"column {values.name!r} holds {what}; turn them into text or numbers first") from None
@@ -72,10 +68,10 @@ def id_series(values: pl.Series) -> pl.Series:
 
 def plain_cells(values: pl.Series) -> pl.Series:
     """Return a column as numbers, truth values or text, whatever type a file gave it."""
-    dtype = values.dtype
-    if dtype == pl.String or dtype == pl.Boolean or (dtype.is_numeric() and not dtype.is_decimal()):
-        return values
-    return values.cast(pl.Float64) if dtype.is_decimal() else id_series(values).cast(pl.String)
+    if values.dtype.is_decimal():
+        return values.cast(pl.Float64)
+    plain = values.dtype in (pl.String, pl.Boolean) or values.dtype.is_numeric()
+    return values if plain else id_series(values).cast(pl.String)
 
 
 Coded: TypeAlias = tuple[list[Ints], pl.Series]
@@ -95,39 +91,29 @@ def factorize_groups(groups: Sequence[Sequence[pl.Series]], *, ordered: bool = T
 
     Without ``ordered`` the ids of a long column stand in the order that takes least time.
     """
-    coded: list[Coded | None] = []
-    texts: list[list[pl.Series]] = []
-    for columns in groups:
-        series = [id_series(column) for column in columns]
-        if any(s.dtype != series[0].dtype for s in series):
-            series = [s.cast(pl.String) for s in series]
-        integers = series[0].dtype == pl.Int64
-        coded.append(_factorize_integers(series) if integers else None)
-        texts += [] if integers else [series]
-    n_cells = sum(len(column) for series in texts for column in series)
+    series = [[id_series(column) for column in columns] for columns in groups]
+    series = [g if len({c.dtype for c in g}) == 1 else [c.cast(pl.String) for c in g] for g in series]
+    texts = [columns for columns in series if columns[0].dtype != pl.Int64]
+    n_cells = sum(len(column) for columns in texts for column in columns)
     if n_cells >= LONG:
         # texts are distinguished by two hashes of 64 bits; those of a sample are numbered first, in sorted order, so
         # columns with few different texts need no second pass
-        samples = [_sample(series) for series in texts]
-        jobs = [(*sample, column) for sample, series in zip(samples, texts, strict=True) for column in series]
+        samples = [_sample(columns) for columns in texts]
+        jobs = [(*sample, column) for sample, columns in zip(samples, texts, strict=True) for column in columns]
         with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
             numbered = iter(list(pool.map(lambda job: _number_texts(*job), jobs)))
-        coded_texts = [_merge_codes([next(numbered) for _ in series], ordered) for series in texts]
-    elif n_cells <= _FEW:
-        coded_texts = [_code_few(series) for series in texts]
+        coded: Iterator[Coded] = iter([_merge_codes([next(numbered) for _ in columns], ordered) for columns in texts])
     else:
-        coded_texts = [_by_category(series) for series in texts]
-    rest = iter(coded_texts)
-    return [done or next(rest) for done in coded]
+        coded = map(_code_few if n_cells <= _FEW else _by_category, texts)
+    return [_factorize_integers(columns) if columns[0].dtype == pl.Int64 else next(coded) for columns in series]
 
 
 def _code_few(series: list[pl.Series]) -> Coded:
     """Codes of a few texts; with so few cells, any call of polars costs more than all of this."""
-    columns = [column.fill_null("").to_list() if column.null_count() else column.to_list() for column in series]
-    stripped = {text: text.strip(_WHITE_SPACE) for column in columns for text in column}
-    ids = sorted(set(stripped.values()) - {""})
+    columns = [[(text or "").strip(_WHITE_SPACE) for text in column.to_list()] for column in series]
+    ids = sorted({text for column in columns for text in column} - {""})
     places = {text: place for place, text in enumerate(ids)}
-    codes = [np.array([places.get(stripped[text], -1) for text in column], np.int32) for column in columns]
+    codes = [np.array([places.get(text, -1) for text in column], np.int32) for column in columns]
     return codes, pl.Series("id", ids, pl.String)
 
 
@@ -148,8 +134,7 @@ def _number_texts(known: pl.Series, n_likely: int, column: pl.Series) -> tuple[p
     from ..kernels.numbering import number_hashes
 
     cells = column.fill_null("") if column.null_count() else column
-    of_known = [known.hash(seed).to_numpy() for seed in _SEEDS]
-    of_cells = [cells.hash(seed).to_numpy() for seed in _SEEDS]
+    of_known, of_cells = ([texts.hash(seed).to_numpy() for seed in _SEEDS] for texts in (known, cells))
     numbers = np.empty(len(cells), np.int32)
     new = np.array([-1])
     most = len(known) + len(cells)
@@ -163,30 +148,29 @@ def _number_texts(known: pl.Series, n_likely: int, column: pl.Series) -> tuple[p
 def _merge_codes(columns: list[tuple[pl.Series, Ints]], ordered: bool) -> Coded:
     """Codes over the stripped texts of all columns of a group, sorted if so asked."""
     stripped = [texts.str.strip_chars() for texts, _ in columns]
-    if len(columns) == 1 and stripped[0].equals(columns[0][0]) and not (stripped[0] == "").any():
+    texts, numbers = columns[0]
+    if len(columns) == 1 and stripped[0].equals(texts) and not (texts == "").any():
         # different and none blank, so that nothing but their order is left to find
-        (texts, numbers), order = columns[0], _short_order(stripped[0]) if ordered else None
         if not ordered:
             return [numbers], texts.alias("id")
-        if order is not None:
+        if (order := _short_order(texts)) is not None:
             places = np.empty(len(order), np.int32)
             places[order] = np.arange(len(order), dtype=np.int32)
             return [places[numbers]], texts.gather(order).alias("id")
     together = pl.concat(stripped)
     ids = together.filter(together != "").unique().alias("id")
     ids = ids.sort() if ordered else ids
-    return [
-        numbers if texts.equals(ids) else _places(ids, texts)[numbers]
-        for texts, (_, numbers) in zip(stripped, columns, strict=True)
-    ], ids
+    places_of = [None if texts.equals(ids) else _places(ids, texts) for texts in stripped]
+    pairs = zip(places_of, columns, strict=True)
+    return [numbers if places is None else places[numbers] for places, (_, numbers) in pairs], ids
 
 
 def _short_order(texts: pl.Series) -> Ints | None:
     """The order of different texts that share all but their last eight bytes, as most ids do; ``None`` of others."""
     from ..kernels.segments import key_order
 
-    first, last, longest = str(texts.min()), str(texts.max()), texts.str.len_bytes().max()
-    n_shared = 0
+    longest = texts.str.len_bytes().max()
+    first, last, n_shared = str(texts.min()), str(texts.max()), 0
     while n_shared < len(first) and first[n_shared] == last[n_shared]:
         n_shared += 1
     if not isinstance(longest, int) or longest > n_shared + _KEY_BYTES:
@@ -224,34 +208,25 @@ def _by_category(series: list[pl.Series]) -> Coded:
 
 def _gather(table: Ints, numbers: pl.Series) -> Ints:
     """Entry of the table at each number, -1 where the number is null."""
-    codes: Ints
-    if numbers.null_count():
-        codes = np.append(table, np.int32(-1))[numbers.fill_null(len(table)).to_numpy()]
-    else:
-        codes = table[numbers.to_numpy()]
-    return codes
+    filled = np.append(table, np.int32(-1)) if numbers.null_count() else table
+    return filled[numbers.fill_null(len(table)).to_numpy()]
 
 
-def _factorize_integers(series: list[pl.Series]) -> tuple[list[Ints], pl.Series]:
+def _factorize_integers(series: list[pl.Series]) -> Coded:
     """Codes over sorted integer ids, by table where their range is small."""
     together = pl.concat([s.rename("id") for s in series])
-    present = together.drop_nulls()
-    ids = present.unique().sort()
-    if not len(ids):
-        return [np.full(len(s), -1, np.int32) for s in series], ids.alias("id")
-    low, high = int(ids[0]), int(ids[-1])
+    ids = together.drop_nulls().unique().sort()
+    low, high = (int(ids[0]), int(ids[-1])) if len(ids) else (0, -1)
     if high - low < min(_TABLE_CELLS, 4 * len(together) + 1024):
         table = np.full(high - low + 1, -1, np.int32)
         table[ids.to_numpy() - low] = np.arange(len(ids), dtype=np.int32)
-        codes = [_gather(table, s - low) for s in series]
-    else:
-        codes = [look_up([ids], [s]) for s in series]
-    return codes, ids.alias("id")
+        return [_gather(table, s - low) for s in series], ids
+    return [look_up([ids], [s]) for s in series], ids
 
 
 def compact(codes: Ints, ids: pl.Series) -> tuple[Ints, pl.Series]:
     """Return codes over those ids only that occur, and these ids."""
-    present = np.bincount(codes, minlength=len(ids)) > 0 if len(codes) else np.zeros(len(ids), bool)
+    present = np.bincount(codes, minlength=len(ids)) > 0
     if present.all():
         return codes, ids
     return (np.cumsum(present) - 1).astype(np.int32)[codes], ids.filter(pl.Series(present))
@@ -263,11 +238,9 @@ def look_up(known: list[pl.Series], wanted: list[pl.Series]) -> Ints:
     for number, (have, want) in enumerate(zip(known, wanted, strict=True)):
         if have.dtype != want.dtype:
             have, want = have.cast(pl.String), want.cast(pl.String)
-        if have.dtype == pl.String:
-            want = want.str.strip_chars()
-        left[f"k{number}"], right[f"k{number}"] = want, have
-    position = pl.int_range(len(known[0]), dtype=pl.Int32, eager=True)
-    table = pl.DataFrame(right).with_columns(position=position)
+        left[f"k{number}"] = want.str.strip_chars() if have.dtype == pl.String else want
+        right[f"k{number}"] = have
+    table = pl.DataFrame(right).with_columns(position=pl.int_range(len(known[0]), dtype=pl.Int32, eager=True))
     joined = pl.DataFrame(left).join(table, on=list(left), how="left", maintain_order="left")
     return joined["position"].fill_null(-1).to_numpy()
 
@@ -342,12 +315,15 @@ class Items:
     @cached_property
     def offsets(self) -> Counts:
         """Bounds of each query: its items are ``offsets[q]`` up to ``offsets[q + 1]``."""
-        counts = np.bincount(self.query, minlength=self.n_queries)
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return np.append(0, np.cumsum(np.bincount(self.query, minlength=self.n_queries))).astype(np.int64)
 
     def span(self, query: int) -> slice:
         """Return where the items of a query stand."""
         return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
+
+    def query_number(self, query: str | int | None) -> int:
+        """Return the code of the query named, or of the first one."""
+        return 0 if query is None else self.queries.code(query, "query")
 
     @property
     def single(self) -> bool:
@@ -364,20 +340,26 @@ class Items:
         """Return the query id of each item."""
         return self.queries.ids.gather(self.query).alias("query")
 
+    def query_column(self, code: Ints | None = None) -> dict[str, pl.Series]:
+        """Return the column of query ids of all items, or of some; none where the only query is the unnamed one."""
+        query = self.query if code is None else self.query[code]
+        return {} if self.single else {"query": self.queries.ids.gather(query)}
+
+    def id_columns(self) -> dict[str, pl.Series]:
+        """Return the columns of a table of all items: query, unless that is the unnamed one only, and item."""
+        return {**self.query_column(), "item": self.ids}
+
     def frame(self) -> pl.DataFrame:
         """Return a table of query and item, in code order; without the query where that is the unnamed one only."""
-        columns = {} if self.single else {"query": self.query_ids()}
-        return pl.DataFrame({**columns, "item": self.ids})
+        return pl.DataFrame(self.id_columns())
 
     def codes(self, query: pl.Series | None, item: pl.Series) -> Ints:
         """Return the code of each (query, item), -1 where unknown; a missing query means the only one."""
-        if query is None:
-            if self.n_queries != 1:
-                raise JudgmentError(
-                    f"a table without a query column does not fit {self.n_queries} queries; add the column"
-                )
-            query = pl.select(pl.repeat(self.queries.ids[0], len(item), dtype=self.queries.ids.dtype)).to_series()
-        return look_up([self.query_ids(), self.ids], [id_series(query), id_series(item)])
+        if query is not None:
+            return look_up([self.query_ids(), self.ids], [id_series(query), id_series(item)])
+        if self.n_queries != 1:
+            raise JudgmentError(f"a table without a query column does not fit {self.n_queries} queries; add the column")
+        return look_up([self.ids], [id_series(item)])
 
     def codes_of(self, other: Items, mine: str, theirs: str) -> Ints:
         """Return the code here of each of other items, -1 where unknown; ``mine`` and ``theirs`` name both in messages.
@@ -395,13 +377,12 @@ class Items:
         """Return the code of one item; the query may be left out where there is only one."""
         if query is None and self.n_queries != 1:
             raise UnknownNameError(f"item {item!r} needs its query (query=...): there are {self.n_queries} queries")
-        where = 0 if query is None else self.queries.code(query, "query")
+        where = self.query_number(query)
         span = self.span(where)
-        within = self.ids[span]
-        code = int(look_up([within], [pl.Series([item])])[0])
+        code = int(look_up([self.ids[span]], [pl.Series([item])])[0])
         if code < 0:
             place = "" if self.single else f" in query {self.queries.ids[where]!r}"
-            raise UnknownNameError(f"there is no item {item!r}{place}{_nearest(str(item), within)}")
+            raise UnknownNameError(f"there is no item {item!r}{place}{_nearest(str(item), self.ids[span])}")
         return int(span.start) + code
 
 
@@ -452,11 +433,12 @@ def build_items(
 
     A part is a pair of equally long arrays: query codes, and codes over ``ids``. ``complete``: every id occurs.
     """
+    bounds = np.cumsum([len(code) for _, code in parts])[:-1]
     if len(queries) == 1:
         used = [code for _, code in parts]
         if not complete:
             joined, ids = compact(np.concatenate(used), ids)
-            used = np.split(joined, np.cumsum([len(code) for code in used])[:-1])
+            used = np.split(joined, bounds)
         return Items(queries, np.zeros(len(ids), np.int32), ids.alias("item")), used
     # the cells of a table of queries and ids that occur are numbered, row by row
     n_entries, n_cells = sum(len(query) for query, _ in parts), len(queries) * len(ids)
@@ -471,7 +453,7 @@ def build_items(
     else:
         keys = np.concatenate([query.astype(np.int64) * len(ids) + code for query, code in parts])
         cells, places = np.unique(keys, return_inverse=True)
-        numbers = np.split(places.astype(np.int32), np.cumsum([len(query) for query, _ in parts])[:-1])
+        numbers = np.split(places.astype(np.int32), bounds)
         rows, columns = (part.astype(np.int32) for part in np.divmod(cells, max(len(ids), 1)))
     return Items(queries, rows, ids.gather(columns).alias("item")), numbers
 
@@ -486,17 +468,22 @@ def code_items(query: pl.Series | None, item: pl.Series, blank: str) -> tuple[It
     if query is not None:
         (of_query,), query_ids = factorize([query.alias("query")])
     for word, numbers in (("item", codes), ("query", of_query)):
-        if (numbers < 0).any():
-            raise JudgmentError(blank.format(word, int(np.argmax(numbers < 0)) + 1))
+        if (row := first_row(numbers < 0)) is not None:
+            raise JudgmentError(blank.format(word, row + 1))
     items, (code,) = build_items(Index(query_ids), [(of_query, codes)], ids)
     return items, code
+
+
+def first_row(mask: Any) -> int | None:
+    """Return the number of the first row that is true, from 0, ``None`` where none is."""
+    rows = np.flatnonzero(mask)
+    return int(rows[0]) if len(rows) else None
 
 
 def _nearest(wanted: str, ids: pl.Series) -> str:
     """Clause that names the nearest known id, or the first where none is near."""
     sample = ids.head(10_000).cast(pl.String).to_list()
-    near = nearest(wanted, sample, cutoff=0.6)
-    if near:
+    if near := nearest(wanted, sample, cutoff=0.6):
         return f"; did you mean {near!r}?"
     if len(sample) == 1:
         return f"; there is only {sample[0]!r}"
@@ -510,4 +497,17 @@ def lock_arrays(thing: Any, names: Iterable[str], types: Mapping[str, type] | No
             array = np.asarray(values) if types is None else np.ascontiguousarray(values, types.get(name))
             view = array.view()
             view.flags.writeable = False
-            object.__setattr__(thing, name, view)
+            set_fields(thing, **{name: view})
+
+
+def set_fields(thing: Any, **values: Any) -> None:
+    """Give a frozen dataclass, or a copy of one that nobody else has yet, fields made of what it was given."""
+    for name, value in values.items():
+        object.__setattr__(thing, name, value)
+
+
+def run_starts(keys: Sequence[Any]) -> Counts:
+    """Return where a row differs from the one before in any of the keys, the first row included."""
+    new = np.ones(len(keys[0]), bool)
+    new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return np.flatnonzero(new)

@@ -17,7 +17,7 @@ from ..wording import either, first_few, one_of, option
 from .column_names import plain_name, understand_items
 from .columns import Understood, Wishes, understand
 from .frames import to_frame
-from .index import LONG, NO_QUERY, Index, Items, build_items, compact, factorize, factorize_groups, id_series
+from .index import LONG, NO_QUERY, Index, Items, build_items, compact, factorize, factorize_groups, first_row, id_series
 from .words import Order, as_float, codes_of, known_order, plain_word, which_direction
 
 CodedIds: TypeAlias = tuple[dict[str, Ints], pl.Series]
@@ -112,16 +112,14 @@ class Rows:
         """Raise, or return the mask of the rows to keep (``None``: all)."""
         if not self._complaints:
             return None
+        said, remedy = self._complaints[0]
         if self.invalid == "error":
-            said, remedy = self._complaints[0]
             # a blank answer is one that was not given, however many there are
             few = self.bad.sum() < _FEW_BAD * self.n or (said.startswith(_NOT_GIVEN) and not self.bad.all())
             if remedy.startswith(DROP) and few:
-                dropped = f"{DROP}, or leave such rows out with {option('invalid', 'drop')}"
-                remedy = dropped + remedy.removeprefix(DROP)
+                remedy = f"{DROP}, or leave such rows out with {option('invalid', 'drop')}{remedy.removeprefix(DROP)}"
             raise JudgmentError(f"{said}; {remedy}")
         if self.bad.all():
-            said = self._complaints[0][0]
             raise JudgmentError(f"no row is left once invalid ones are dropped: {said}; give rows with an answer")
         said = " and ".join(text for text, _ in self._complaints)
         warn(f"left out {int(self.bad.sum())} of {self.n} rows: {said}")
@@ -184,14 +182,10 @@ class Rows:
         self.blame(np.isfinite(weight) & (weight <= 0), "the weight is zero or negative", "weights must be above 0")
         low = (weight > 0) & (weight < 1 / LARGEST_WEIGHT)
         self.blame(low, f"the weight is below {1 / LARGEST_WEIGHT:g}, too small to compute with", "scale all weights")
-        fine = weight[~self.bad] if self.bad.any() else weight
-        if len(fine) and fine.max() > LARGEST_WEIGHT * fine.min():
-            lightest = ~self.bad & (weight == fine.min())
-            self.blame(
-                lightest,
-                f"the weight is less than 1/{LARGEST_WEIGHT:g} of the largest, {fine.max():g}",
-                "it counts for nothing, so leave that row out",
-            )
+        largest, least = weight.max(where=~self.bad, initial=0.0), weight.min(where=~self.bad, initial=np.inf)
+        if largest > LARGEST_WEIGHT * least:
+            what = f"the weight is less than 1/{LARGEST_WEIGHT:g} of the largest, {largest:g}"
+            self.blame(~self.bad & (weight == least), what, "it counts for nothing, so leave that row out")
         return None if (weight == 1.0).all() else weight
 
     def time(self) -> Floats | None:
@@ -202,17 +196,13 @@ class Rows:
         if cells.dtype.is_temporal():
             span = isinstance(cells.dtype, pl.Duration) or cells.dtype == pl.Time
             microseconds = cells.cast(pl.Duration("us") if span else pl.Datetime("us")).to_physical()
-            seconds = microseconds.cast(pl.Float64) / 1e6
-            self.blame(seconds.is_null().to_numpy(), "the time is blank", DROP)
-            return seconds.fill_null(0.0).to_numpy()
+            self.blame(cells.is_null().to_numpy(), "the time is blank", DROP)
+            return (microseconds.cast(pl.Float64) / 1e6).fill_null(0.0).to_numpy()
         values, empty, text = numbers_of(cells)
         if text.any():
-            parsed = _timestamps(id_series(cells).cast(pl.String).str.strip_chars())
-            self.blame(
-                parsed.is_null().to_numpy() & ~empty,
-                "the time is neither a number nor a date",
-                "write 2026-01-31T12:00:00",
-            )
+            parsed = _timestamps(cells)
+            what = "the time is neither a number nor a date"
+            self.blame(parsed.is_null().to_numpy() & ~empty, what, "write 2026-01-31T12:00:00")
             values = (parsed.dt.epoch("us").cast(pl.Float64) / 1e6).fill_null(0.0).to_numpy()
         self.blame(empty, "the time is blank", DROP)
         self._bound("the time", values, empty, _LARGEST_TIME)
@@ -237,23 +227,20 @@ def are_times(cells: pl.Series) -> bool:
     >>> are_times(pl.Series(["2024-05-01 10:00:00"])), are_times(pl.Series(["noon"])), are_times(pl.Series([1.5, None]))
     (True, False, False)
     """
-    if cells.dtype.is_temporal():
-        return cells.null_count() == 0
-    if cells.dtype.is_nested() or cells.null_count():
-        return False
+    if cells.dtype.is_temporal() or cells.dtype.is_nested() or cells.null_count():
+        return cells.dtype.is_temporal() and not cells.null_count()
     # of very many cells some will do
     cells = cells.gather_every(max(len(cells) // _SOME_CELLS, 1))
     _, blank, text = numbers_of(cells)
-    if blank.any() or not text.any():
-        return not blank.any()
-    return _timestamps(id_series(cells).cast(pl.String).str.strip_chars()).null_count() == 0
+    return not blank.any() and (not text.any() or _timestamps(cells).null_count() == 0)
 
 
 def _timestamps(cells: pl.Series) -> pl.Series:
     """Cells as timestamps, with a time zone or without; null where they are none."""
+    texts = id_series(cells).cast(pl.String).str.strip_chars()
     for zone in ("UTC", None):
         try:
-            parsed = cells.str.to_datetime(time_unit="us", time_zone=zone, strict=False)
+            parsed = texts.str.to_datetime(time_unit="us", time_zone=zone, strict=False)
         except pl.exceptions.ComputeError:
             continue  # the first cells are of no form that polars knows
         if parsed.null_count() < len(cells):
@@ -274,8 +261,8 @@ def numbers_of(cells: pl.Series) -> tuple[Floats, Bools, Bools]:
         blank = stripped.is_null() | (stripped == "").fill_null(True)
         values = stripped.cast(pl.Float64, strict=False)
     elif cells.dtype.is_numeric() or cells.dtype == pl.Boolean:
-        blank = cells.is_null() if not cells.dtype.is_float() else cells.is_null() | cells.is_nan().fill_null(True)
         values = cells.cast(pl.Float64)
+        blank = values.fill_nan(None).is_null()
     else:
         return numbers_of(id_series(cells).cast(pl.String))
     text = values.is_null() & ~blank
@@ -303,13 +290,12 @@ def shared_fields(rows: Rows, items: Any | None, answers: dict[str, Any], item_c
             if word in columns:
                 columns[word], ids[word] = compact(columns[word], ids[word])
     columns.setdefault("annotator", np.empty(0, np.int32))
-    words = tuple(item_codes[0])
-    parts = [(columns["query"], columns[word]) for word in words]
+    words, query = tuple(item_codes[0]), columns.pop("query")
+    parts = [(query, columns[word]) for word in words]
     placed, numbers = build_items(Index(ids["query"]), parts, item_codes[1], complete=keep is None)
     if items is not None:
         placed, moved, _ = place_items(placed, items)
         numbers = [moved[number] for number in numbers]
-    del columns["query"]
     columns.update(zip(words, numbers, strict=True))
     if "group" in ids:
         # an annotator may belong to only one group
@@ -336,10 +322,9 @@ def place_items(old: Items, items: Any) -> tuple[Items, Ints, Bools]:
         queries, query_of_old = Index(query_ids), to_new[old.query]
     elif old.n_queries > 1:
         raise JudgmentError("the list of items has no query column but the judgments name several queries; add it")
-    blank = np.minimum(of_new, query_of_new) < 0
-    if blank.any():
-        row = int(np.argmax(blank)) + 1
-        raise JudgmentError(f"row {row} of the list of items has a blank query or item id; correct it or leave it out")
+    if (row := first_row(np.minimum(of_new, query_of_new) < 0)) is not None:
+        what = f"row {row + 1} of the list of items has a blank query or item id"
+        raise JudgmentError(f"{what}; correct it or leave it out")
     placed, (moved, listed) = build_items(queries, [(query_of_old, of_old), (query_of_new, of_new)], ids)
     chosen = np.zeros(len(placed), bool)
     chosen[listed] = True
@@ -351,10 +336,9 @@ def expect_one_group(
 ) -> None:
     """Refuse annotators with another group than the one that is theirs, if it is known."""
     theirs = of_annotator[annotator]
-    wrong = np.flatnonzero((theirs >= 0) & (theirs != group))
-    if len(wrong):
-        shown = " and ".join(short(group_ids[int(code)]) for code in (theirs[wrong[0]], group[wrong[0]]))
-        who = short(annotator_ids[int(annotator[wrong[0]])])
+    if (row := first_row((theirs >= 0) & (theirs != group))) is not None:
+        shown = " and ".join(short(group_ids[int(code)]) for code in (theirs[row], group[row]))
+        who = short(annotator_ids[int(annotator[row])])
         raise JudgmentError(f"annotator {who} stands in two groups, {shown}; name one")
 
 
@@ -376,8 +360,8 @@ def count_repeats(keys: Sequence[tuple[Ints, int]]) -> int:
         return int((rising[1:] == rising[:-1]).sum())
     from ..kernels.numbering import count_repeats as count
 
-    third = keys[2] if len(keys) > 2 else (np.empty(0, np.int32), 1)
-    return int(count(keys[0][0], keys[1][0], keys[1][1], third[0], third[1], cells))
+    (first, _), second, third = [*keys, (np.empty(0, np.int32), 1)][:3]
+    return int(count(first, *second, *third, cells))
 
 
 def row_keys(keys: Sequence[tuple[Ints, int]]) -> pl.Series:
@@ -416,9 +400,8 @@ def read_grades(
     """Return the grade of each row as a number, and the levels where they are declared or nominal."""
     cells = rows.frame["grade"]
     if small_is_good and (levels is not None or nominal):
-        raise ParameterError(
-            f"{option('small_is_good', True)} applies to numbers; for words give {option('levels')}, worst first"
-        )
+        what = f"{option('small_is_good', True)} applies to numbers"
+        raise ParameterError(f"{what}; for words give {option('levels')}, worst first")
     levels = None if levels is None else checked_levels(levels)
     outside = f"the grade is none of the levels {', '.join(map(str, levels or ()))}"
     if levels is not None and not nominal and (scale := _rising_numbers(levels)) is not None:
@@ -434,16 +417,15 @@ def read_grades(
         # another spelling will do where it means one level only
         plain = [plain_word(level) for level in position]
         spelt = {text: number for number, text in enumerate(plain) if plain.count(text) == 1}
-        texts = [str(value) for value in ids]
-        places = np.array([position.get(text, spelt.get(plain_word(text), -1)) for text in texts] + [0])[codes]
+        each = [position.get(text, spelt.get(plain_word(text), -1)) for text in map(str, ids)]
+        places = np.array([*each, 0])[codes]
         rows.blame((places < 0) & (codes >= 0), outside, DROP)
         return places.astype(np.float64), tuple(levels)
     _, blank, text = numbers_of(cells)
     if text.sum() > 0.5 * (~blank).sum():
-        first = np.arange(rows.n) == text.argmax()
-        said = f"the grades are text ({short(cells[int(text.argmax())])} in {rows.where(first)})"
-        words = cells.cast(pl.String).str.strip_chars().unique().drop_nulls().sort().to_list()
-        words = [word for word in words if word]
+        first = int(text.argmax())
+        said = f"the grades are text ({short(cells[first])} in {rows.where(np.arange(rows.n) == first)})"
+        words = [word for word in cells.cast(pl.String).str.strip_chars().unique().drop_nulls().sort() if word]
         if (known := order_of(cells)) is not None:
             said += f"; if this is their order, worst first: {option('levels', known.levels)}"
         elif len(words) == 2 and not any("," in word for word in words):
@@ -479,9 +461,8 @@ def order_of(cells: pl.Series) -> Order | None:
 def checked_levels(levels: Sequence[Any]) -> list[Any]:
     """The declared levels, stripped and without repeats."""
     if isinstance(levels, str):
-        raise ParameterError(
-            f"{option('levels', levels)} is one text; give a list, worst first, such as ['Bad', 'Fair', 'Good']"
-        )
+        what = f"{option('levels', levels)} is one text"
+        raise ParameterError(f"{what}; give a list, worst first, such as ['Bad', 'Fair', 'Good']")
     cleaned = [level.strip() if isinstance(level, str) else level for level in levels]
     if len(cleaned) < 2 or len({str(level) for level in cleaned}) < len(cleaned):
         raise ParameterError(f"{option('levels', list(levels))} must name at least two different levels, worst first")
@@ -514,10 +495,8 @@ def read_winners(
     """
     if rows.by_winner:
         if winner_codes is not None:
-            raise ParameterError(
-                "winner_codes= says what a winner column beside left and right means, and the table names winners and "
-                "losers; leave it out"
-            )
+            what = "winner_codes= says what a winner column beside left and right means"
+            raise ParameterError(f"{what}, and the table names winners and losers; leave it out")
         rows.blame((left == right) & (left >= 0), "winner and loser are the same item", "drop that row")
         outcome = np.ones(rows.n, np.int8)
         if rows.has("tie"):
@@ -527,8 +506,7 @@ def read_winners(
         return outcome
     number, values = rows.values("winner")
     values = values.cast(pl.String)
-    sides = {plain_name(rows.names[side]): side for side in ("left", "right")}
-    words = _words(values, winner_codes, sides)
+    words = _words(values, winner_codes, {plain_name(rows.names[side]): side for side in ("left", "right")})
     outcome = np.append(words, np.int8(0))[number]
     as_item = _item_codes(values, item_ids)
     if len(values) <= _MOST_ARROWS:
@@ -536,7 +514,7 @@ def read_winners(
         said = {"none", *(str(code).lower() for code in winner_codes or ())}
         lower = values.str.strip_chars().str.to_lowercase()
         blank = lower.is_in([word for word in BLANKS if word not in said]).fill_null(False).to_numpy() & (as_item < 0)
-        number = np.where(np.append(blank, False)[number], np.int32(-1), number) if blank.any() else number
+        number = np.where(np.append(blank, False)[number], np.int32(-1), number)
     outcome[number < 0] = 0
     if winner_codes is not None:
         # what the user says a value means goes before an id that is spelt alike
@@ -553,43 +531,37 @@ def read_winners(
             turned = (is_item[0] & (outcome == -1)) | (is_item[1] & (outcome == 1))
             if (only and turned.any()) or not (is_item[0] | is_item[1] | (outcome == 0)).all():
                 meant = {values[int(one)]: "left" if words[one] > 0 else "right" for one in both}
-                raise JudgmentError(
-                    f"the winners {either(map(short, list(meant)[:5]), 'and')} are codes for a side and ids of items "
-                    f"as well; if they mean the side: {option('winner_codes', meant)}; if the item: "
-                    f"{option('winner_codes', dict.fromkeys(meant, _ITEM))}"
-                )
+                ways = [option("winner_codes", codes) for codes in (meant, dict.fromkeys(meant, _ITEM))]
+                what = f"the winners {either(map(short, list(meant)[:5]), 'and')} are codes for a side and ids of items"
+                raise JudgmentError(f"{what} as well; if they mean the side: {ways[0]}; if the item: {ways[1]}")
         outcome = np.select(is_item, [np.int8(1), np.int8(-1)], outcome)
-    if number.min() < 0:
-        rows.blame(number < 0, "the winner is blank", DROP)
+    rows.blame(number < 0, "the winner is blank", DROP)
     neither = outcome == _NEITHER
     if neither.any():
+        used = np.unique(number[neither])
         if winner_codes is None:
-            used = np.unique(number[neither])
             alone = not (np.abs(outcome) == 1).any() and int(neither.sum()) > len(used)
             _refuse_codes(values, used, words=alone)
-        examples = ", ".join(short(values[int(one)]) for one in np.unique(number[neither])[:3])
+        examples = ", ".join(short(values[int(one)]) for one in used[:3])
         rows.blame(neither, f"the winner ({examples}) is neither of the two items nor left, right or tie", DROP)
-    rows.blame(
-        (left == right) & (left >= 0),
-        "an item is compared with itself",
-        f"that says nothing of the order: drop the row, or all such rows with {option('invalid', 'drop')}",
-    )
+    remedy = f"that says nothing of the order: drop the row, or all such rows with {option('invalid', 'drop')}"
+    rows.blame((left == right) & (left >= 0), "an item is compared with itself", remedy)
     return outcome
 
 
 def _item_codes(values: pl.Series, item_ids: pl.Series) -> Ints:
     """Code of the item that each winner names, -1 where it names none; capital letters count only between items."""
-    named = {value.strip().lower() for value in values.to_list()}
+    named = values.str.strip_chars().str.to_lowercase()
     texts = item_ids.cast(pl.String).str.strip_chars()
     lower = texts.str.to_lowercase()
-    if len(named) <= _MOST_ARROWS and not lower.is_in(list(named)).any():
+    if len(named) <= _MOST_ARROWS and not lower.is_in(named.to_list()).any():
         return np.full(len(values), -1, np.int32)
     codes = Index(item_ids).codes(values)
     if (codes >= 0).all():
         return codes
     alone = pl.DataFrame({"id": texts, "lower": lower}).filter(pl.col("lower").is_unique())
     ids = dict(alone.select("lower", "id").iter_rows())
-    spelt = values.str.strip_chars().str.to_lowercase().replace_strict(ids, default=None, return_dtype=pl.String)
+    spelt = named.replace_strict(ids, default=None, return_dtype=pl.String)
     return np.where(codes < 0, Index(item_ids).codes(spelt), codes)
 
 
@@ -602,10 +574,9 @@ def read_strength(rows: Rows, outcome: Outcomes) -> Floats | None:
         number, winners = rows.values("winner")
         texts = winners.cast(pl.String).to_list() if len(winners) <= _MOST_ARROWS else []
         codes = codes_of([text for text in texts if len(text) <= _LONGEST_CODE])
-        strengths = {text: code.strength for text, code in codes.items() if code.strength is not None}
-        if not strengths:
+        each = [(code.strength if (code := codes.get(text)) is not None else None) for text in texts]
+        if each.count(None) == len(each):
             return None
-        each = [strengths.get(text, np.nan) for text in texts]
         strength: Floats = np.append(np.array(each, np.float64), 0.0)[number]
         strength[outcome == 0] = 0.0
         return None if np.isnan(strength[np.abs(outcome) == 1]).any() else np.where(np.isnan(strength), 0.0, strength)
@@ -654,9 +625,8 @@ def check_codes(winner_codes: Mapping[Any, str]) -> None:
     """Refuse codes for anything but left, right, a tie and the id of an item."""
     for code, word in winner_codes.items():
         if word not in _OUTCOMES:
-            raise ParameterError(
-                f"{option('winner_codes')} maps {code!r} to {word!r}, which is none of 'left', 'right', 'tie', 'item'"
-            )
+            what = f"{option('winner_codes')} maps {code!r} to {word!r}"
+            raise ParameterError(f"{what}, which is none of 'left', 'right', 'tie', 'item'")
 
 
 def _by_value(text: str) -> str:
@@ -674,9 +644,8 @@ def _refuse_codes(values: pl.Series, used: Ints, *, words: bool) -> None:
         return
     said = f"the winners are given as {either(map(short, given), 'and')}, which could mean anything"
     if numbers:
-        codes: list[Any] = [
-            int(plain) if (plain := _by_value(one)).removeprefix("-").isdigit() else one for one in given
-        ]
+        plain = [_by_value(one) for one in given]
+        codes: list[Any] = [int(p) if p.removeprefix("-").isdigit() else g for p, g in zip(plain, given, strict=True)]
         if "true" in map(str.lower, given):
             codes.reverse()
         if len(codes) > 2 and codes[0] == 0:

@@ -14,6 +14,7 @@ from .consensus import Consensus, Quality, Trace
 from .features import Features
 from .files import PathLike
 from .index import Items
+from .judged import judged_frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +45,9 @@ class PairPosteriors:
 
     def frame(self) -> pl.DataFrame:
         """Return a table of query, left, right, probability and, where there are any, cluster."""
-        columns: dict[str, Any] = {} if self.items.single else {"query": self.items.query_ids().gather(self.left)}
-        columns |= {name: self.items.ids.gather(getattr(self, name)) for name in ("left", "right")}
-        clusters = {} if self.cluster is None else {"cluster": self.cluster}
-        return pl.DataFrame({**columns, "probability": self.probability, **clusters})
+        rest: dict[str, Any] = {"probability": self.probability}
+        rest |= {} if self.cluster is None else {"cluster": self.cluster}
+        return judged_frame(self.items, {"left": self.left, "right": self.right}, rest)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -85,9 +85,8 @@ class JointFit:
     def __repr__(self) -> str:
         learned = "no features" if self.ranker is None else type(self.ranker).__name__
         if self.method == "two_stage":
-            learned += " from " + (
-                "every grade" if self.consensus is None else f"the consensus of {self.consensus.method}"
-            )
+            source = "every grade" if self.consensus is None else f"the consensus of {self.consensus.method}"
+            learned += f" from {source}"
         return f"JointFit({self.method}: {learned}, {self.n_items:,} items, {self.n_queries:,} queries)"
 
     @property

@@ -13,7 +13,7 @@ import polars as pl
 from ..errors import JudgmentError, warn
 from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import first_few, option
-from .index import NO_QUERY, Index, Items, Sized, build_items, factorize, lock_arrays
+from .index import Index, Items, Sized, code_items, lock_arrays, run_starts, set_fields
 from .intake import FIRST_ROW, LARGEST_WEIGHT, check_rules, count_repeats, row_keys
 from .showing import ROWS, Shown, html_table
 
@@ -65,10 +65,8 @@ class Judged(Sized, Shown):
                 raise JudgmentError("weights must be finite and above 0")
             # pairs of grades weigh the product of two weights that were read
             if high > LARGEST_WEIGHT**2 or low < LARGEST_WEIGHT**-2 or high > _MOST_TIMES * low:
-                raise JudgmentError(
-                    f"weights from {low:g} to {high:g} are too far apart, or too large or small, to compute with; "
-                    "bring them nearer to 1"
-                )
+                what = f"weights from {low:g} to {high:g} are too far apart, or too large or small, to compute with"
+                raise JudgmentError(f"{what}; bring them nearer to 1")
         if self.time is not None and not np.isfinite(self.time).all():
             raise JudgmentError("times must be finite numbers")
         if self.duration is not None and (np.isinf(self.duration).any() or (self.duration < 0).any()):
@@ -133,6 +131,10 @@ class Judged(Sized, Shown):
         items, code, _ = self.merge_queries()
         return self.recode(items, code, blocks=self.items.queries, block=self.query)
 
+    def merge_queries(self) -> tuple[Items, Ints, Ints]:
+        """Items with equal ids of all queries taken as one, the new code of each old item, and the old queries."""
+        return *code_items(None, self.items.ids, ""), self.items.query
+
     def in_time(self) -> Counts:
         """Return the rows in the order in which judgments were given: by time, as they stand where there is none."""
         return np.arange(len(self)) if self.time is None else np.argsort(self.time, kind="stable")
@@ -145,7 +147,7 @@ class Judged(Sized, Shown):
         """Return the judgments with other weights, those of weight 0 left out; items and annotators stay."""
         changed = copy(self)
         # looked over when the selection is made
-        object.__setattr__(changed, "weight", weight)
+        set_fields(changed, weight=weight)
         return changed.select(np.flatnonzero(weight))
 
     def select(self, mask: Bools | Counts) -> Self:
@@ -174,13 +176,6 @@ class Judged(Sized, Shown):
             columns["duration"] = pl.Series(self.duration).fill_nan(None)
         return {name: column for name, column in columns.items() if column is not None}
 
-    def merge_queries(self) -> tuple[Items, Ints, Ints]:
-        """Items with equal ids of all queries taken as one, the new code of each old item, and the old queries."""
-        (codes,), ids = factorize([self.items.ids])
-        single = Index(pl.Series("id", [NO_QUERY]))
-        items, (code,) = build_items(single, [(np.zeros(len(codes), np.int32), codes)], ids)
-        return items, code, self.items.query
-
 
 AnyJudged = TypeVar("AnyJudged", bound=Judged)
 
@@ -188,21 +183,17 @@ AnyJudged = TypeVar("AnyJudged", bound=Judged)
 def columns_of(rows: Iterable[tuple[Any, ...]], words: tuple[str, ...]) -> dict[str, list[Any]]:
     """Columns from tuples."""
     rows = list(rows)
-    for number, row in enumerate(rows):
-        if len(row) != len(words):
-            raise JudgmentError(f"row {number + 1} has {len(row)} values; each row is ({', '.join(words)})")
+    wrong = next((number for number, row in enumerate(rows) if len(row) != len(words)), None)
+    if wrong is not None:
+        raise JudgmentError(f"row {wrong + 1} has {len(rows[wrong])} values; each row is ({', '.join(words)})")
     return {word: [row[place] for row in rows] for place, word in enumerate(words)}
 
 
 def judged_frame(items: Items, coded: dict[str, Ints], rest: dict[str, Any]) -> pl.DataFrame:
     """Table with ids in place of item codes; the query stands first unless it is only the unnamed one."""
-    columns: dict[str, Any] = {}
-    if not items.single:
-        first = next(iter(coded.values()))
-        columns["query"] = items.queries.ids.gather(items.query[first])
-    for name, codes in coded.items():
-        columns[name] = items.ids.gather(codes)
-    return pl.DataFrame({**columns, **rest})
+    first = next(iter(coded.values()))
+    columns = {name: items.ids.gather(codes) for name, codes in coded.items()}
+    return pl.DataFrame({**items.query_column(first), **columns, **rest})
 
 
 def without_repeats(judged: AnyJudged, duplicates: str, *what: tuple[Ints, int]) -> AnyJudged:
@@ -221,22 +212,18 @@ def without_repeats(judged: AnyJudged, duplicates: str, *what: tuple[Ints, int])
         return judged
     if duplicates == "error":
         again = np.flatnonzero(~row_keys(keys).is_first_distinct().to_numpy())
-        first = again[:5] if rows is None else rows[again[:5]]
-        table = judged.select(first).frame()
+        again = again if rows is None else rows[again]
+        table = judged.select(again[:5]).frame()
         words = [name for name in table.columns if name in ("query", "item", "left", "right", "annotator")]
         named = []
-        for row, ids in zip(first.tolist(), table.select(words).iter_rows(), strict=True):
+        for row, ids in zip(again[:5].tolist(), table.select(words).iter_rows(), strict=True):
             named.append(f"{row + 1} ({', '.join(f'{word} {one!r}' for word, one in zip(words, ids, strict=True))})")
-        raise JudgmentError(
-            f"an annotator judged the same thing twice in {'row' if len(again) == 1 else 'rows'} "
-            f"{first_few(named, len(again))}; drop them or choose {option('duplicates', 'first')} or "
-            f"{option('duplicates', 'last')}"
-        )
+        where = f"{'row' if len(again) == 1 else 'rows'} {first_few(named, len(again))}"
+        remedy = f"drop them or choose {option('duplicates', 'first')} or {option('duplicates', 'last')}"
+        raise JudgmentError(f"an annotator judged the same thing twice in {where}; {remedy}")
     said = {"keep": "each counts", "first": "the first was kept", "last": "the last was kept"}[duplicates]
-    warn(
-        f"{n_again} of {len(keys[0][0])} judgments repeat one by the same annotator on the same thing; {said} "
-        f"({option('duplicates')} chooses keep, first, last or error)"
-    )
+    complaint = f"{n_again} of {len(keys[0][0])} judgments repeat one by the same annotator on the same thing"
+    warn(f"{complaint}; {said} ({option('duplicates')} chooses keep, first, last or error)")
     if duplicates == "keep":
         return judged
     key = row_keys(keys)
@@ -258,13 +245,6 @@ def pairs_of_groups(keys: Sequence[Ints]) -> tuple[Counts, Counts]:
     starts = run_starts([key[order] for key in keys])
     ends = np.append(starts[1:], len(order))
     return pairs_within(order, np.repeat(ends, ends - starts))
-
-
-def run_starts(keys: Sequence[Any]) -> Counts:
-    """Return where a row differs from the one before in any of the keys, the first row included."""
-    new = np.ones(len(keys[0]), bool)
-    new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
-    return np.flatnonzero(new)
 
 
 def row_codes(*keys: Any) -> Counts:

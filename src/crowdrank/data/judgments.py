@@ -15,19 +15,16 @@ from ..wording import call, counted, method_label, option
 from .column_names import understand_pairs
 from .frames import to_frame
 from .grades import Grades
-from .index import NO_QUERY, Index, Items, Sized, build_items, factorize
+from .index import NO_QUERY, Index, Items, Sized, build_items, factorize, first_row
 from .intake import expect_one_group, place_items, short
-from .judged import AnyJudged
+from .judged import AnyJudged, row_codes
 from .preferences import Preferences, Rankings
 from .showing import Shown
 
 Judgments: TypeAlias = Grades | Preferences | Rankings
 
-KINDS: dict[str, type[Grades] | type[Preferences] | type[Rankings]] = {
-    "grade": Grades,
-    "preference": Preferences,
-    "ranking": Rankings,
-}
+Kind: TypeAlias = type[Grades] | type[Preferences] | type[Rankings]
+KINDS: dict[str, Kind] = {"grade": Grades, "preference": Preferences, "ranking": Rankings}
 
 __all__ = ["KINDS", "Grades", "Judgments", "Mixed", "Preferences", "Rankings", "expect"]
 
@@ -45,34 +42,27 @@ def expect(judgments: Any, method: Any, *, instead: Sequence[str] = (), what: st
         others = f", or choose a {what} that takes {kinds}: {', '.join(instead)}"
     if mixed:
         if not getattr(method, "mixes", False):
-            raise JudgmentError(
-                f"{name} takes one kind of judgment, not {' and '.join(f'{kind}s' for kind in judgments.kinds)} "
-                f"together; give it one kind{others or ', or use latent_score, which takes them'}"
-            )
-        lacking = [kind for kind in judgments.kinds if kind not in method.kinds]
-        if lacking:
-            raise JudgmentError(
-                f"{name} takes no {lacking[0]}s; leave them out{others or ', or choose another method'}"
-            )
+            several = " and ".join(f"{kind}s" for kind in judgments.kinds)
+            remedy = f"give it one kind{others or ', or use latent_score, which takes them'}"
+            raise JudgmentError(f"{name} takes one kind of judgment, not {several} together; {remedy}")
+        lacking = next((kind for kind in judgments.kinds if kind not in method.kinds), None)
+        if lacking is not None:
+            raise JudgmentError(f"{name} takes no {lacking}s; leave them out{others or ', or choose another method'}")
         return judgments
     if not isinstance(judgments, Grades | Preferences | Rankings):
-        raise JudgmentError(
-            f"{name} takes judgments, not a {type(judgments).__name__}; "
-            "make them with Grades.from_frame, Preferences.from_frame, Rankings.from_frame or read_judgments"
-        )
+        said = f"{name} takes judgments, not a {type(judgments).__name__}; make them with Grades.from_frame"
+        raise JudgmentError(f"{said}, Preferences.from_frame, Rankings.from_frame or read_judgments")
     if judgments.kind not in method.kinds:
         takes = " or ".join(f"{kind}s" for kind in method.kinds)
         # to rankings only where nothing else is taken: what every pair of a ranking says may also be preferences
         goal = next((kind for kind in ("preference", "ranking") if kind in method.kinds), None)
         remedy = f"turn them into {goal}s first with {call(f'as_{goal}s')}{others}" if goal else others[5:]
-        raise JudgmentError(
-            f"{name} takes {takes}, not {judgments.kind}s; {remedy or f'choose a {what} for {judgments.kind}s'}"
-        )
+        said = f"{name} takes {takes}, not {judgments.kind}s"
+        raise JudgmentError(f"{said}; {remedy or f'choose a {what} for {judgments.kind}s'}")
     if nominal and not getattr(method, "nominal", False):
-        raise JudgmentError(
-            f"{name} needs an order and nominal grades have none; "
-            f"give {option('levels')} from worst to best{others or ', or use a class method such as majority_vote'}"
-        )
+        remedy = others or ", or use a class method such as majority_vote"
+        remedy = f"give {option('levels')} from worst to best{remedy}"
+        raise JudgmentError(f"{name} needs an order and nominal grades have none; {remedy}")
     return judgments
 
 
@@ -108,37 +98,30 @@ class Mixed(Sized, Shown):
         if not judgments:
             raise JudgmentError("there are no judgments to put together; give at least one set of them")
         for part in judgments:
+            what = f"a {type(part).__name__}"
             if not isinstance(part, Judgments):
-                raise JudgmentError(
-                    f"a {type(part).__name__} is not a set of judgments; give grades, preferences or rankings"
-                )
+                raise JudgmentError(f"{what} is not a set of judgments; give grades, preferences or rankings")
             if isinstance(part, Grades) and part.nominal:
-                raise JudgmentError(
-                    "nominal grades have no order and do not say which item is better, so they cannot stand "
-                    f"beside other judgments; give {option('levels')} from worst to best, "
-                    "or aggregate them by themselves"
-                )
-        parts = align_judgments(judgments)
-        pieces = [[part for part in parts if isinstance(part, kind)] for kind in (Grades, Preferences, Rankings)]
+                why = "nominal grades have no order and do not say which item is better"
+                remedy = f"give {option('levels')} from worst to best, or aggregate them by themselves"
+                raise JudgmentError(f"{why}, so they cannot stand beside other judgments; {remedy}")
+        aligned = align_judgments(judgments)
+        pieces = [[part for part in aligned if isinstance(part, kind)] for kind in KINDS.values()]
         parts = [stack_judgments(same) for same in pieces if same]
         # warn of parts that share neither an item nor an annotator with the others, directly or through a third
-        judged = [part.judged_items for part in parts]
         busy = [np.bincount(part.annotator, minlength=part.n_annotators) > 0 for part in parts]
-        reached, waiting = {0}, [0]
-        while waiting:
-            here = waiting.pop()
-            for other in set(range(len(parts))) - reached:
-                if (judged[here] & judged[other]).any() or (busy[here] & busy[other]).any():
-                    reached.add(other)
-                    waiting.append(other)
+        touched = [np.append(part.judged_items, own) for part, own in zip(parts, busy, strict=True)]
+        reached, near = {0}, touched[0]
+        for _ in parts:
+            reached |= {number for number, own in enumerate(touched) if (own & near).any()}
+            near = np.logical_or.reduce([touched[number] for number in reached])
         apart = [f"{part.kind}s" for number, part in enumerate(parts) if number not in reached]
         if apart:
             rest = " and ".join(f"{part.kind}s" for number, part in enumerate(parts) if number in reached)
             who = "item and no annotator" if len(parts[0].annotators) else "item"
-            warn(
-                f"the {' and '.join(apart)} share no {who} with the {rest}: scores of the two are only tied by the "
-                "prior and cannot be compared; use the same ids where they mean the same, or aggregate each by itself"
-            )
+            so = "scores of the two are only tied by the prior and cannot be compared"
+            remedy = "use the same ids where they mean the same, or aggregate each by itself"
+            warn(f"the {' and '.join(apart)} share no {who} with the {rest}: {so}; {remedy}")
         return cls(tuple(parts))
 
     def __len__(self) -> int:
@@ -211,10 +194,8 @@ class Mixed(Sized, Shown):
     def select(self, mask: Bools | Counts) -> Self:
         """Return some of the judgments only; items and annotators stay, a part without a judgment does not."""
         chosen = np.arange(len(self))[mask]
-        places = [
-            chosen[(chosen >= start) & (chosen < stop)] - start
-            for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True)
-        ]
+        bounds = zip(self.offsets[:-1], self.offsets[1:], strict=True)
+        places = [chosen[(chosen >= start) & (chosen < stop)] - start for start, stop in bounds]
         kept = tuple(part.select(place) for part, place in zip(self.parts, places, strict=True) if len(place))
         return type(self)(kept or (self.parts[0].select(places[0]),))
 
@@ -282,30 +263,22 @@ def align_judgments(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
         several = [number for number, judged in enumerate(sets) if not judged.items.single]
         named, query_ids = factorize([sets[number].items.queries.ids for number in several])
         if bare and len(query_ids) > 1:
-            raise JudgmentError(
-                f"there is no query in the {bare[0].kind}s but several in the {sets[several[0]].kind}s; add the query "
-                "column"
-            )
+            what = f"there is no query in the {bare[0].kind}s but several in the {sets[several[0]].kind}s"
+            raise JudgmentError(f"{what}; add the query column")
         for number, codes in zip(several, named, strict=True):
             of_queries[number] = codes
     placed = [(of_query[judged.items.query], own) for of_query, judged, own in zip(of_queries, sets, ids, strict=True)]
     items, item_codes = build_items(Index(query_ids), placed, item_ids)
-    nameless = [judged for judged in sets if not judged.n_annotators]
-    if nameless and len(nameless) < len(sets):
-        one = next(judged for judged in sets if judged.n_annotators)
-        raise JudgmentError(
-            f"the {nameless[0].kind}s do not say who gave them but the {one.kind}s do; add an annotator column, in "
-            "which one name may stand for all"
-        )
+    named_by = {bool(judged.n_annotators): judged.kind for judged in reversed(sets)}
+    if len(named_by) > 1:
+        what = f"the {named_by[False]}s do not say who gave them but the {named_by[True]}s do"
+        raise JudgmentError(f"{what}; add an annotator column, in which one name may stand for all")
     annotator_codes, annotator_ids = factorize([judged.annotators.ids for judged in sets])
     fields: dict[str, Any] = {"annotators": Index(annotator_ids)}
-    grouped = [
-        (judged.groups, judged.group, code)
-        for judged, code in zip(sets, annotator_codes, strict=True)
-        if judged.groups is not None and judged.group is not None
-    ]
+    pairs = zip(sets, annotator_codes, strict=True)
+    grouped = [(judged.groups.ids, judged.group, code) for judged, code in pairs if judged.groups is not None]
     if grouped:
-        of_sets, group_ids = factorize([groups.ids for groups, _, _ in grouped])
+        of_sets, group_ids = factorize([groups for groups, _, _ in grouped])
         group = np.full(len(annotator_ids), -1, np.int32)
         for (_, own, code), of_groups in zip(grouped, of_sets, strict=True):
             expect_one_group(code, of_groups[own], group, annotator_ids, group_ids)
@@ -313,24 +286,22 @@ def align_judgments(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
         fields |= {"groups": Index(group_ids), "group": group}
         if (group < 0).any():
             lacking = short(annotator_ids[int(np.argmin(group))])
-            warn(
-                f"the groups of annotators are left out, since {int((group < 0).sum())} of {len(group)} annotators "
-                f"have none, {lacking} the first; add the group column to all judgments"
-            )
+            some = f"{int((group < 0).sum())} of {len(group)} annotators have none, {lacking} the first"
+            warn(f"the groups of annotators are left out, since {some}; add the group column to all judgments")
             fields |= {"groups": None, "group": None}
     # former queries of the sets whose queries were taken together
     block_ids = [judged.blocks.ids for judged in sets if judged.blocks is not None]
     if len({series.dtype for series in block_ids}) > 1:
         block_ids = [series.cast(pl.String) for series in block_ids]
-    blocks = Index(pl.concat(block_ids).unique().sort()) if block_ids else None
+    blocks = Index(pl.concat(block_ids).unique().sort()) if block_ids else Index.empty()
     aligned_sets = []
-    for number, judged in enumerate(sets):
+    for judged, of_items, of_annotators in zip(sets, item_codes, annotator_codes, strict=True):
         columns = dict(fields)
         if len(annotator_ids):
-            columns["annotator"] = annotator_codes[number][judged.annotator]
-        if judged.blocks is not None and judged.block is not None and blocks is not None:
+            columns["annotator"] = of_annotators[judged.annotator]
+        if judged.blocks is not None and judged.block is not None:
             columns |= {"blocks": blocks, "block": blocks.codes(judged.blocks.ids)[judged.block]}
-        aligned_sets.append(judged.recode(items, item_codes[number], **columns))
+        aligned_sets.append(judged.recode(items, of_items, **columns))
     return aligned_sets
 
 
@@ -351,10 +322,8 @@ def stack_judgments(sets: Sequence[AnyJudged]) -> AnyJudged:
         if name in ("judgment", "covariates") or all(column is None for column in each):
             continue
         if n_lacking and name == "block":
-            raise JudgmentError(
-                f"some {first.kind}s have queries that were taken together and others do not; give it to all of them, "
-                "or to none of them"
-            )
+            what = f"some {first.kind}s have queries that were taken together and others do not"
+            raise JudgmentError(f"{what}; give it to all of them, or to none of them")
         if n_lacking and name in ("time", "strength"):
             columns[name] = None
             more = "; only who won is used" if name == "strength" else ""
@@ -366,22 +335,18 @@ def stack_judgments(sets: Sequence[AnyJudged]) -> AnyJudged:
     if preferences:
         columns["strength_levels"] = max(judged.strength_levels or 0.0 for judged in preferences)
         if any(judged.judgment is not None for judged in preferences):
-            numbers, start = [], 0
-            for judged in preferences:
-                given = judged.judgment
-                own = np.arange(len(judged)) if given is None else np.unique(given, return_inverse=True)[1]
-                numbers.append(own + start)
-                start += len(judged)
-            columns["judgment"] = np.concatenate(numbers).astype(np.int32)
+            numbers = [np.arange(len(j)) if j.judgment is None else row_codes(j.judgment) for j in preferences]
+            starts = np.cumsum([0, *map(len, preferences[:-1])])
+            together = [number + start for number, start in zip(numbers, starts, strict=True)]
+            columns["judgment"] = np.concatenate(together).astype(np.int32)
         if any(judged.covariate_names for judged in preferences):
             columns |= _covariates(preferences)
     if isinstance(first, Rankings):
         lengths = np.concatenate([np.diff(judged.offsets) for judged in sets if isinstance(judged, Rankings)])
         columns["offsets"] = np.concatenate([[0], np.cumsum(lengths)])
     if isinstance(first, Grades) and len({judged.declared for judged in sets if isinstance(judged, Grades)}) > 1:
-        raise JudgmentError(
-            f"the sets of grades have different levels; give each the same {option('levels')} from worst to best"
-        )
+        what = "the sets of grades have different levels"
+        raise JudgmentError(f"{what}; give each the same {option('levels')} from worst to best")
     return replace(first, **columns)
 
 
@@ -390,22 +355,16 @@ def _covariates(sets: Sequence[Preferences]) -> dict[str, Any]:
     ways = [dict(zip(judged.covariate_names, judged.covariate_transforms, strict=True)) for judged in sets]
     lost = sorted({name for own in ways for name in own if any(name not in other for other in ways)})
     if lost:
-        raise JudgmentError(
-            f"covariate {lost[0]!r} stands in some sets of preferences and not in others; add it to all of them, or "
-            "leave it out"
-        )
-    parts = []
-    for judged, own in zip(sets, ways, strict=True):
-        assert judged.covariates is not None
-        parts.append(judged.covariates[:, [judged.covariate_names.index(name) for name in ways[0]]])
+        what = f"covariate {lost[0]!r} stands in some sets of preferences and not in others"
+        raise JudgmentError(f"{what}; add it to all of them, or leave it out")
+    for own in ways:
         for name, way in ways[0].items():
             if way != own[name]:
-                raise JudgmentError(
-                    f"covariate {name!r} is made in two ways, {way} and {own[name]}; read all sets of preferences with "
-                    "the same columns and transform"
-                )
+                what = f"covariate {name!r} is made in two ways, {way} and {own[name]}"
+                raise JudgmentError(f"{what}; read all sets of preferences with the same columns and transform")
+    columns = [judged.covariate_columns(list(ways[0])) for judged in sets]
     fields = {"covariate_names": tuple(ways[0]), "covariate_transforms": tuple(ways[0].values())}
-    return {"covariates": np.concatenate(parts), **fields}
+    return {"covariates": np.concatenate(columns), **fields}
 
 
 def with_items(judged: AnyJudged, items: Any) -> tuple[AnyJudged, Bools]:
@@ -427,10 +386,7 @@ def with_described_items(judged: Any, items: Items) -> Any:
     """Return judgments of one kind or several with a place for each of some items, such as those that have features."""
     if len(items) <= len(judged.items) and (judged.items.codes_of(items, "judgments", "items") >= 0).all():
         return judged
-    table = items.frame()
-    if judged.items.single and "query" in table.columns:
-        table = table.drop("query")
-    return with_listed_items(judged, table)
+    return with_listed_items(judged, {"item": items.ids} if judged.items.single else items.id_columns())
 
 
 def with_listed_items(judged: Any, table: Any) -> Any:
@@ -450,17 +406,13 @@ def with_pairs(judged: AnyJudged, pairs: Any) -> tuple[AnyJudged, tuple[Ints, In
     names = understand_pairs(table.columns)
     if names is None:
         return None
-    shared = {"query": names["query"]} if "query" in names else {}
-    sides = [
-        table.select(**{word: pl.col(name) for word, name in {**shared, "item": names[side]}.items()})
-        for side in ("left", "right")
-    ]
-    more, _ = with_items(judged, pl.concat(sides))
-    query = table[names["query"]] if shared else None
-    left, right = (more.items.codes(query, table[names[side]]) for side in ("left", "right"))
-    if (left == right).any():
-        row = int(np.argmax(left == right)) + 1
-        raise JudgmentError(f"row {row} of the list of pairs has the same item on both sides; leave it out")
+    query = table[names["query"]] if "query" in names else None
+    columns = {} if query is None else {"query": query}
+    sides = [table[names[side]] for side in ("left", "right")]
+    more, _ = with_items(judged, pl.concat([pl.DataFrame({**columns, "item": one}) for one in sides]))
+    left, right = (more.items.codes(query, one) for one in sides)
+    if (row := first_row(left == right)) is not None:
+        raise JudgmentError(f"row {row + 1} of the list of pairs has the same item on both sides; leave it out")
     return more, (left, right)
 
 

@@ -53,9 +53,8 @@ def named_annotators(judged: Any, names: Any, argument: str, *, absent: bool = F
     annotators: Index = judged.annotators
     mask = np.zeros(len(annotators), bool)
     if not len(annotators):
-        raise ParameterError(
-            f"{option(argument)} names annotators, but the judgments do not say who gave them; leave it out"
-        )
+        what = f"{option(argument)} names annotators, but the judgments do not say who gave them"
+        raise ParameterError(f"{what}; leave it out")
     known = {str(one): code for code, one in enumerate(annotators)}
     waiting = [names] if isinstance(names, str | int | os.PathLike) else list(names)
     while waiting:
@@ -73,11 +72,10 @@ def named_annotators(judged: Any, names: Any, argument: str, *, absent: bool = F
                 some = first_few(map(repr, known))
                 raise UnknownNameError(f"{option(argument, name)}: none of {some} is like {name!r}; name others")
             mask[alike] = True
-        elif name.startswith("@") or Path(name).is_file():
-            ids = _ids_in_file(name.removeprefix("@"))
+        else:
+            listed = name.startswith("@") or Path(name).is_file()
+            ids = _ids_in_file(name.removeprefix("@")) if listed else [name]
             mask[[annotators.code(one, "annotator") for one in ids if one in known or not absent]] = True
-        elif not absent:
-            annotators.code(name, "annotator")
     return mask
 
 
@@ -85,12 +83,11 @@ def _of_group(judged: Any, column: str, value: str, given: str, *, absent: bool)
     """Who is of a group; the one column about annotators that judgments keep."""
     groups, group = getattr(judged, "groups", None), getattr(judged, "group", None)
     if column != "group" or groups is None or group is None:
-        lacking = "no group" if column == "group" else f"no {column!r}"
-        source: Any = ... if column == "group" else column
-        raise ParameterError(
-            f"{given}: the judgments have {lacking} of annotators; read the column that says it as their group with "
-            f"{option('columns', {'group': source})}" + ("" if column == "group" else f" and write group={value}")
-        )
+        own = column == "group"
+        lacking, more = ("no group", "") if own else (f"no {column!r}", f" and write group={value}")
+        source: Any = ... if own else column
+        remedy = f"read the column that says it as their group with {option('columns', {'group': source})}{more}"
+        raise ParameterError(f"{given}: the judgments have {lacking} of annotators; {remedy}")
     if absent and value not in set(map(str, groups)):
         return np.zeros(len(judged.annotators), bool)
     return np.asarray(group) == groups.code(value, "group")

@@ -124,8 +124,7 @@ def sampled_rows(judgments: Judgments, n_judgments: Floats, share: float, *, by_
     columns: list[Any] = [judgments.annotator] if judgments.n_annotators else []
     columns += [] if judgments.block is None else [judgments.block]
     if isinstance(judgments, Rankings):
-        own = row_numbers([judgments.item])
-        columns.append(np.add.reduceat(np.append(own, np.uint64(0)), judgments.offsets[:-1]) if len(judgments) else own)
+        columns.append(_of_rankings(judgments, [judgments.item]))
     elif isinstance(judgments, Preferences):
         columns += [np.minimum(judgments.left, judgments.right), np.maximum(judgments.left, judgments.right)]
     else:
@@ -144,8 +143,7 @@ def sampled_rows(judgments: Judgments, n_judgments: Floats, share: float, *, by_
         return _draw_rows(number, _chances(np.zeros(1), np.full(1, len(judgments)), share))
     sizes = np.bincount(judgments.annotator, minlength=judgments.n_annotators).astype(np.float64)
     # the judgments of an annotator have the same chance
-    chance = _chances(1.0 / np.maximum(n_judgments, 1.0), sizes, share)
-    return _draw_rows(number, chance, judgments.annotator)
+    return _draw_rows(number, _chances(1.0 / np.maximum(n_judgments, 1.0), sizes, share), judgments.annotator)
 
 
 def _drawn_queries(judgments: Judgments, n_judgments: Floats, share: float) -> Bools:
@@ -163,11 +161,11 @@ def _drawn_queries(judgments: Judgments, n_judgments: Floats, share: float) -> B
 def _chances(rarity: Floats, sizes: Floats, share: float) -> Floats:
     """Chance that each unit of so many rows is drawn; ``rarity`` is one over the judgments of its rarest annotator."""
     least, most = _LEAST_OF_EACH, _MOST_SHARES * share * sizes.sum()
-    chance: Floats = np.clip(least * rarity, share, 1.0)
-    while chance @ sizes > most and least > 1e-3:
+    while True:
+        chance: Floats = np.clip(least * rarity, share, 1.0)
+        if chance @ sizes <= most or least <= 1e-3:
+            return chance
         least /= 2.0
-        chance = np.clip(least * rarity, share, 1.0)
-    return chance
 
 
 def _draw_rows(number: NDArray[np.uint64], chance: Floats, whose: Ints | None = None) -> Bools:
@@ -222,11 +220,8 @@ def row_numbers_of(part: Judgments) -> NDArray[np.uint64]:
     columns: list[Any] = [part.annotator] if part.n_annotators else []
     columns += [column for column in (part.weight, part.time, part.block, part.duration) if column is not None]
     if isinstance(part, Rankings):
-        own = row_numbers([part.item, part.rank])
-        # the places of a ranking may stand in any order
-        columns.append(np.add.reduceat(np.append(own, np.uint64(0)), part.offsets[:-1]) if len(part) else own)
-    else:
-        columns += [getattr(part, name) for name in part.answers]
+        return row_numbers([*columns, _of_rankings(part, [part.item, part.rank])])
+    columns += [getattr(part, name) for name in part.answers]
     if not isinstance(part, Preferences):
         return row_numbers(columns)
     columns += [] if part.strength is None else [part.strength]
@@ -237,6 +232,12 @@ def row_numbers_of(part: Judgments) -> NDArray[np.uint64]:
     together = np.zeros(int(part.judgment.max(initial=-1)) + 1, np.uint64)
     np.add.at(together, part.judgment, own)
     return row_numbers([own, together[part.judgment]])
+
+
+def _of_rankings(rankings: Rankings, columns: list[Any]) -> NDArray[np.uint64]:
+    """A number for each ranking from columns of its rows, which may stand in any order."""
+    own = row_numbers(columns)
+    return np.add.reduceat(np.append(own, np.uint64(0)), rankings.offsets[:-1]) if len(rankings) else own
 
 
 def stable_hashes(ids: pl.Series) -> NDArray[np.uint64]:
@@ -257,8 +258,7 @@ def stable_hashes(ids: pl.Series) -> NDArray[np.uint64]:
 def row_numbers(columns: list[Any]) -> NDArray[np.uint64]:
     """Return a number for each row, from all its columns (SplitMix64)."""
     state = np.zeros(len(columns[0]), np.uint64)
-    for column in columns:
-        array = np.asarray(column)
+    for array in map(np.asarray, columns):
         # 0.0 and -0.0 are one number
         bits = (array + 0.0).view(np.uint64) if array.dtype == np.float64 else array
         if len(state) >= LONG:
@@ -266,8 +266,7 @@ def row_numbers(columns: list[Any]) -> NDArray[np.uint64]:
 
             mix_column(state, bits)
             continue
-        bits = bits.astype(np.int64).view(np.uint64)
-        state = (state ^ bits) + _STEP
+        state = (state ^ bits.astype(np.int64).view(np.uint64)) + _STEP
         state = (state ^ (state >> np.uint64(30))) * _FIRST
         state = (state ^ (state >> np.uint64(27))) * _SECOND
         state ^= state >> np.uint64(31)

@@ -16,9 +16,9 @@ from ..wording import one_of
 from .columns import Understood, Wishes, side_columns, with_loser
 from .covariates import GIVEN, covariate_columns, covariate_labels, read_covariates
 from .frames import to_frame, unpivot
-from .index import LONG, Items
+from .index import LONG, Items, run_starts, set_fields
 from .intake import Rows, read_numbers, read_strength, read_winners, shared_fields, short
-from .judged import Judged, columns_of, judged_frame, pairs_within, row_codes, run_starts, without_repeats
+from .judged import Judged, columns_of, judged_frame, pairs_within, row_codes, without_repeats
 from .presented import NOT_SWAPPED, as_shown
 
 
@@ -69,27 +69,23 @@ class Preferences(Judged):
             if not (np.isfinite(self.strength).all() and (self.strength >= 0).all()):
                 raise JudgmentError("strengths must be finite numbers of at least 0")
             if ((self.strength == 0) != (self.outcome == 0)).any():
-                raise JudgmentError(
-                    "a strength is 0 exactly where two items tie; correct the strengths or the outcomes"
-                )
+                what = "a strength is 0 exactly where two items tie"
+                raise JudgmentError(f"{what}; correct the strengths or the outcomes")
             levels = max(float(self.strength.max(initial=0.0)), self.strength_levels or 0.0)
-        names = () if self.covariates is None else self.covariate_names
-        transforms = () if self.covariates is None else self.covariate_transforms or (GIVEN,) * len(names)
+        names: tuple[str, ...] = ()
+        transforms: tuple[str, ...] = ()
         if self.covariates is not None:
+            names, transforms = self.covariate_names, self.covariate_transforms or (GIVEN,) * len(self.covariate_names)
             if self.covariates.shape != (len(self), len(names)):
-                raise JudgmentError(
-                    f"covariates of shape {self.covariates.shape} do not match {len(self)} preferences and the names "
-                    f"{', '.join(names)}; give a row to each and a column to each name"
-                )
+                what = f"covariates of shape {self.covariates.shape} do not match {len(self)} preferences"
+                remedy = "give a row to each and a column to each name"
+                raise JudgmentError(f"{what} and the names {', '.join(names)}; {remedy}")
             if not np.isfinite(self.covariates).all():
                 raise JudgmentError("covariates must be finite numbers")
             if len(transforms) != len(names):
-                raise JudgmentError(
-                    "covariate_transforms has another length than covariate_names; give one to each name"
-                )
-        known = {"strength_levels": levels, "covariate_names": names, "covariate_transforms": transforms}
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
+                what = "covariate_transforms has another length than covariate_names"
+                raise JudgmentError(f"{what}; give one to each name")
+        set_fields(self, strength_levels=levels, covariate_names=names, covariate_transforms=transforms)
 
     @property
     def n_judgments(self) -> int:
@@ -99,6 +95,12 @@ class Preferences(Judged):
     def first_rows(self) -> Counts:
         """Return one row of each judgment, the first."""
         return super().first_rows() if self.judgment is None else np.unique(self.judgment, return_index=True)[1]
+
+    @property
+    def pair(self) -> Counts:
+        """A number for the two items of each row, whichever stands left."""
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        return low.astype(np.int64) * self.n_items + high
 
     @cached_property
     def shown(self) -> Bools:
@@ -168,12 +170,11 @@ class Preferences(Judged):
         outcome = read_winners(rows, codes[0]["left"], codes[0]["right"], codes[1], winner_codes)
         answers = {"outcome": outcome, "strength": read_strength(rows, outcome), "judgment": read_numbers(rows)}
         answers["recorded"] = np.ones(rows.n, bool) if rows.by_winner or swapped == NOT_SWAPPED else None
-        names: tuple[str, ...] = ()
-        transforms: tuple[str, ...] = ()
+        named: dict[str, Any] = {}
         if covariates:
             answers["covariates"], names, transforms = read_covariates(rows, data, covariates)
-        fields = shared_fields(rows, items, answers, codes)
-        preferences = cls(**fields, covariate_names=names, covariate_transforms=transforms)
+            named = {"covariate_names": names, "covariate_transforms": transforms}
+        preferences = cls(**shared_fields(rows, items, answers, codes), **named)
         left, right, n = preferences.left, preferences.right, preferences.n_items
         if rows.by_winner:
             # who won does not make it another question
@@ -199,21 +200,26 @@ class Preferences(Judged):
         invalid: str = "error",
     ) -> Self:
         """Return preferences from a table with a row per pair and a column per annotator; a blank is not judged."""
-        return cls.from_frame(
-            unpivot(data, annotators, "winner"), columns=columns, winner_codes=winner_codes, items=items,
-            duplicates=duplicates, invalid=invalid,
-        )  # fmt: skip
+        rules: dict[str, Any] = {"items": items, "duplicates": duplicates, "invalid": invalid}
+        table = unpivot(data, annotators, "winner")
+        return cls.from_frame(table, columns=columns, winner_codes=winner_codes, **rules)
 
     def frame(self) -> pl.DataFrame:
         """Return a table with the user's own ids; the winner is left, right or tie."""
-        winner = pl.Series(["right", "tie", "left"]).gather(self.outcome.astype(np.int64) + 1)
+        winner = winner_words(self.outcome)
         own = {name: getattr(self, name) for name in ("strength", "judgment") if getattr(self, name) is not None}
         if self.covariates is not None:
             labels = covariate_labels(self.covariate_names, self.covariate_transforms)
             own |= dict(zip(labels, self.covariates.T, strict=True))
-        return judged_frame(
-            self.items, {"left": self.left, "right": self.right}, {"winner": winner, **self.meta_frame(), **own}
-        )
+        sides = {"left": self.left, "right": self.right}
+        return judged_frame(self.items, sides, {"winner": winner, **self.meta_frame(), **own})
+
+    def covariate_columns(self, names: Sequence[str]) -> Floats:
+        """Return some of the covariates in this order, (n, k)."""
+        assert self.covariates is not None
+        places = [self.covariate_names.index(name) for name in names]
+        in_place = places == list(range(self.covariates.shape[1]))
+        return self.covariates if in_place else np.ascontiguousarray(self.covariates[:, places])
 
     def with_covariate(self, name: str, values: Floats) -> Self:
         """Return the preferences with one more covariate, left against right."""
@@ -254,15 +260,12 @@ class Preferences(Judged):
         A win in one order and a tie in the other are different too.
         """
         turned = self.left > self.right
-        first, second = np.where(turned, self.right, self.left), np.where(turned, self.left, self.right)
         outcome = np.where(turned, -self.outcome, self.outcome) * self.row_weight
-        pair, block = first.astype(np.int64) * self.n_items + second, [] if self.block is None else [self.block]
-        number = row_codes(pair, self.row_annotator, *block)
+        number = row_codes(self.pair, self.row_annotator, *([] if self.block is None else [self.block]))
         n = int(number.max()) + 1
         asked = [np.bincount(number[side], minlength=n) > 0 for side in (~turned, turned)]
         sums = [np.bincount(number[side], outcome[side], n) for side in (~turned, turned)]
-        differ = asked[0] & asked[1] & (np.sign(sums[0]) != np.sign(sums[1]))
-        return differ[number]
+        return (asked[0] & asked[1] & (np.sign(sums[0]) != np.sign(sums[1])))[number]
 
     def as_rankings(self) -> Rankings:
         """Return each preference as a ranking of two items; a tie ranks both equally.
@@ -343,8 +346,7 @@ class Rankings(Judged):
         answers: dict[str, Any] = {"rank": rows.numbers("rank"), "row": np.arange(rows.n)}
         if rows.has("ranking"):
             answers["ranking"] = rows.codes("ranking")[0]["ranking"]
-        fields = shared_fields(rows, items, answers, rows.codes("item"))
-        return cls(**assemble_rankings(fields))
+        return cls(**assemble_rankings(shared_fields(rows, items, answers, rows.codes("item"))))
 
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[Any, Any, Any, Any]]) -> Self:
@@ -405,8 +407,7 @@ class Rankings(Judged):
 
         ``ties=False`` leaves equal ranks out.
         """
-        end = np.repeat(self.offsets[1:], np.diff(self.offsets))
-        first, second = pairs_within(np.arange(len(self.item)), end)
+        first, second = pairs_within(np.arange(len(self.item)), np.repeat(self.offsets[1:], np.diff(self.offsets)))
         outcome = np.sign(self.rank[second] - self.rank[first]).astype(np.int8)
         if not ties:
             keep = outcome != 0
@@ -415,17 +416,18 @@ class Rankings(Judged):
         return preferences_between(self.item[first], self.item[second], outcome, fields)
 
 
+def winner_words(outcome: Outcomes) -> pl.Series:
+    """Return who won each preference in words: left, right or tie."""
+    return pl.Series(["right", "tie", "left"]).gather(outcome.astype(np.int64) + 1)
+
+
 def preferences_between(first: Ints, second: Ints, outcome: Outcomes, fields: dict[str, Any]) -> Preferences:
     """Return preferences made of other judgments: pairs of items, who won of each, and fields that every kind has."""
     # the item with the lower code stands left, so the side tells nothing about who won
     swap = first > second
-    return Preferences(
-        left=np.where(swap, second, first),
-        right=np.where(swap, first, second),
-        outcome=np.where(swap, -outcome, outcome).astype(np.int8),
-        recorded=np.ones(len(first), bool),
-        **fields,
-    )
+    left, right = np.where(swap, (second, first), (first, second))
+    outcome, recorded = np.where(swap, -outcome, outcome).astype(np.int8), np.ones(len(first), bool)
+    return Preferences(left=left, right=right, outcome=outcome, recorded=recorded, **fields)
 
 
 def assemble_rankings(fields: dict[str, Any]) -> dict[str, Any]:
@@ -433,9 +435,7 @@ def assemble_rankings(fields: dict[str, Any]) -> dict[str, Any]:
     items: Items = fields["items"]
     item, rank, row = fields["item"], fields.pop("rank"), fields.pop("row")
     annotator, number = fields["annotator"], fields.pop("ranking", None)
-    keys = [items.query[item]]
-    keys += [annotator] if len(annotator) else []
-    keys += [number] if number is not None else []
+    keys = [key for key in (items.query[item], annotator, number) if key is not None and len(key)]
     order = np.lexsort((item, rank, *reversed(keys)))
     starts = run_starts([key[order] for key in keys])
     offsets = np.append(starts, len(order))
@@ -449,10 +449,9 @@ def assemble_rankings(fields: dict[str, Any]) -> dict[str, Any]:
         more = f" (and {len(twice) - 1} more rows like it)" if len(twice) > 1 else ""
         named = number is not None or len(annotator) > 0
         remedy = "drop one" if named else "add an annotator or ranking column that distinguishes the rankings"
-        raise JudgmentError(
-            f"item {short(items.ids[int(item[first])])} appears twice in one ranking, the second time in row "
-            f"{int(row[first]) + 1}{more}; {remedy}, or add a ranking column if these are several rankings"
-        )
+        what = f"item {short(items.ids[int(item[first])])} appears twice in one ranking"
+        remedy = f"{remedy}, or add a ranking column if these are several rankings"
+        raise JudgmentError(f"{what}, the second time in row {int(row[first]) + 1}{more}; {remedy}")
     fields.update(item=item, rank=_dense(rank[order], starts, number_of), offsets=offsets)
     for name in ("annotator", "weight", "time", "duration", "block"):
         if (column := fields.get(name)) is None or not len(column):
@@ -492,29 +491,25 @@ _WITH_THE_SIDE = 0.75
 
 def _one_side_wins(preferences: Preferences) -> bool:
     """Whether nearly everybody's winners stand on one side, and not because nearly everybody goes by the side."""
-    n = max(preferences.n_annotators, 1)
-    who = preferences.row_annotator
+    n, who = max(preferences.n_annotators, 1), preferences.row_annotator
     if preferences.weight is None:
-        right, _, left = outcome_counts(who, preferences.outcome, n).astype(np.float64).T
+        counts = outcome_counts(who, preferences.outcome, n).astype(np.float64)
     else:
         cell = who * np.int64(3) + preferences.outcome + 1
-        right, _, left = np.bincount(cell, preferences.weight, 3 * n).astype(np.float64).reshape(n, 3).T
+        counts = np.bincount(cell, preferences.weight, 3 * n).astype(np.float64).reshape(n, 3)
+    right, _, left = counts.T
     decided = left + right
-    busy = decided > 0
     if max(float(decided.sum()), float(np.count_nonzero(preferences.outcome))) < _MIN_ANSWERS:
         return False
-    side = left if left.sum() >= right.sum() else right
+    busy, side = decided > 0, left if left.sum() >= right.sum() else right
     several = bool(busy.sum() >= _FEW_ANNOTATORS)
     evidence, share = np.minimum(decided, FEWEST)[busy], side[busy] / decided[busy]
-    alike = (
-        evidence[share >= _SLACK * (NEARLY_ALL if several else 1.0)].sum() >= _SLACK * _NEARLY_EVERYONE * evidence.sum()
-    )
+    alike = evidence[share >= _SLACK * (NEARLY_ALL if several else 1.0)].sum()
     together = several and evidence @ share >= _SLACK * NEARLY_ALL * evidence.sum()
-    if not (alike or together):
+    if not (alike >= _SLACK * _NEARLY_EVERYONE * evidence.sum() or together):
         return False
     # whether answers to the same pair by the same annotator mostly change with the sides
-    low, high = np.minimum(preferences.left, preferences.right), np.maximum(preferences.left, preferences.right)
-    pair = low.astype(np.int64) * preferences.n_items + high
+    pair = preferences.pair
     # of very many answers those to some pairs will do
     some = pair % max(-(-len(pair) // LONG), 1) == 0
     chosen = np.flatnonzero(some & (preferences.outcome != 0))

@@ -127,11 +127,11 @@ class Requests(Shown):
         about = counted(len(np.unique(columns, axis=0)), "item" if len(self.things) == 1 else "pair")
         # money without decimals where it has none
         cost = f"{self.cost:,.0f}" if self.cost == round(self.cost) else f"{self.cost:,.2f}"
-        parts = [f"{counted(self.n_judgments, 'request')} about {about}, cost {cost}"]
         gain = self.expected_gain
         change = f"{gain:.4g}"
         if self.before:
             change = f"{100 * gain / self.before:.1f} % (from {self.before:.4g} to {self.before - gain:.4g})"
+        parts = [f"{counted(self.n_judgments, 'request')} about {about}, cost {cost}"]
         parts.append(f"expected to lower the {self.measure} by {change}")
         if self.n_unaffordable:
             parts.append(f"{self.n_unaffordable:,} more would be wanted beyond the budget")
@@ -186,10 +186,8 @@ class Roster:
         table = to_frame(data)
         names = assign_columns(("annotator", "price", "capacity", "group"), table.columns, columns)
         if "annotator" not in names:
-            raise JudgmentError(
-                f"the table has no annotator column ({could_serve(table.columns, names)}); "
-                "rename the one that holds it to annotator"
-            )
+            what = f"the table has no annotator column ({could_serve(table.columns, names)})"
+            raise JudgmentError(f"{what}; rename the one that holds it to annotator")
         if not len(table):
             raise JudgmentError("the pool has no rows; write one row per annotator")
         (codes,), ids = factorize([table[names["annotator"]]])
@@ -209,15 +207,14 @@ class Roster:
 
 def price_of(price: Price | None, kind: str) -> float:
     """Return the price of one judgment of a kind where nobody has one of their own; 1 by default."""
-    if isinstance(price, Mapping):
-        if kind not in price:
-            raise ParameterError(f"there is no price for {kind}s; give {option('price', {kind: ...})}, or one for all")
-        price = price[kind]
-    return _check_price(1.0 if price is None else price)
+    if isinstance(price, Mapping) and kind not in price:
+        raise ParameterError(f"there is no price for {kind}s; give {option('price', {kind: ...})}, or one for all")
+    return _check_price(price[kind] if isinstance(price, Mapping) else price)
 
 
-def _check_price(price: float) -> float:
-    """A price that is above 0."""
+def _check_price(price: float | None) -> float:
+    """A price that is above 0; 1 where none is given."""
+    price = 1.0 if price is None else price
     if not 0 < float(price) < np.inf:
         raise ParameterError(f"{option('price', price)} must be a number above 0")
     return float(price)
@@ -232,11 +229,10 @@ def _prices(table: pl.DataFrame, names: dict[str, str], price: Price | None, cod
         _refuse(text | ~(values > 0) | ~np.isfinite(values), codes, ids, "the price is not a number above 0")
         return values
     if not isinstance(price, Mapping):
-        return np.full(len(table), _check_price(1.0 if price is None else price))
+        return np.full(len(table), _check_price(price))
     if "group" not in names:
-        raise ParameterError(
-            f"{option('price')} names groups, and the pool has no group column; add it, or give one price for all"
-        )
+        what = f"{option('price')} names groups, and the pool has no group column"
+        raise ParameterError(f"{what}; add it, or give one price for all")
     groups = table[names["group"]].cast(pl.String).to_list()
     lacking = np.array([group not in price for group in groups])
     _refuse(lacking, codes, ids, f"the price is missing, as {option('price')} names only {', '.join(map(str, price))}")

@@ -17,10 +17,10 @@ from .columns import understand
 from .consensus import Consensus
 from .frames import to_frame
 from .grades import Grades
-from .index import Items
+from .index import Items, first_row
 from .intake import numbers_of, numeric_levels
 from .judged import judged_frame
-from .preferences import Preferences
+from .preferences import Preferences, winner_words
 from .showing import Shown
 
 
@@ -65,13 +65,13 @@ class Truth(Shown):
             return data
         frame = to_frame(data)
         words = {str(name).strip().lower() for name in frame.columns} | set(columns or {})
-        if any({first, second} <= words for first, second in (("left", "right"), ("model_a", "model_b"), *BY_WINNER)):
+        if any(set(pair) <= words for pair in (("left", "right"), ("model_a", "model_b"), *BY_WINNER)):
             pairs = Preferences.from_frame(frame, columns=columns, winner_codes=winner_codes)
             return cls("pairs", pairs.items, None, pairs.left, pairs.right, pairs.outcome)
-        understood = understand_items(frame.columns, {**(columns or {})}, also=("grade", "rank"))
-        form = "grade" if "grade" in understood else "rank" if "rank" in understood else None
+        understood = understand_items(frame.columns, columns, also=("grade", "rank"))
+        form = next((form for form in ("grade", "rank") if form in understood), None)
         gold = [name for name in frame.columns if is_gold(name) and name not in understood.values()]
-        beside = "grade" in understood and person_column(frame.columns) is not None
+        beside = form == "grade" and person_column(frame.columns) is not None
         if gold and "grade" not in (columns or {}) and (form is None or beside):
             if beside:
                 # what is right stands beside what annotators said, about the items that they judged
@@ -80,22 +80,17 @@ class Truth(Shown):
             form, understood["grade"] = "grade", gold[0]
             frame = frame.filter(frame[gold[0]].is_not_null())
         if form is None:
-            raise JudgmentError(
-                "the truth has no grade, rank or winner column (its columns: "
-                f"{quote_names(frame.columns)}); {naming('grade')}"
-            )
-        keep = {"item": pl.col(understood["item"]), "grade": pl.col(understood[form])}
-        if "query" in understood:
-            keep["query"] = pl.col(understood["query"])
-        table = frame.select(**keep)
+            what = f"the truth has no grade, rank or winner column (its columns: {quote_names(frame.columns)})"
+            raise JudgmentError(f"{what}; {naming('grade')}")
+        places = {"item": "item", "grade": form, "query": "query"}
+        table = frame.select(**{word: pl.col(understood[own]) for word, own in places.items() if own in understood})
         _, blank, text = numbers_of(table["grade"])
         nominal = form == "grade" and bool(text.sum() > 0.5 * (~blank).sum())
         grades = Grades.from_frame(table, nominal=nominal)
         truth = np.empty(grades.n_items)
         truth[grades.item] = grades.grade
-        wrong = np.flatnonzero(truth[grades.item] != grades.grade)
-        if len(wrong):
-            code = int(grades.item[wrong[0]])
+        if (row := first_row(truth[grades.item] != grades.grade)) is not None:
+            code = int(grades.item[row])
             raise JudgmentError(f"the truth gives item {grades.items.ids[code]!r} two different grades; keep one")
         sign = -1.0 if form == "rank" else 1.0
         return cls(form, grades.items, sign * truth, levels=grades.declared, nominal=nominal)
@@ -140,10 +135,9 @@ class Truth(Shown):
         """Return the truth as a table."""
         if self.grade is not None:
             shown = {"rank": -self.grade} if self.form == "rank" else {"grade": self.grade}
-            return self.items.frame().with_columns(**{name: pl.Series(value) for name, value in shown.items()})
+            return pl.DataFrame({**self.items.id_columns(), **shown})
         left, right, outcome = self._pairs()
-        winner = pl.Series(["right", "tie", "left"]).gather(outcome.astype(np.int64) + 1)
-        return judged_frame(self.items, {"left": left, "right": right}, {"winner": winner})
+        return judged_frame(self.items, {"left": left, "right": right}, {"winner": winner_words(outcome)})
 
 
 def given_accuracies(accuracies: Any, grades: Grades) -> Floats:
@@ -160,9 +154,8 @@ def given_accuracies(accuracies: Any, grades: Grades) -> Floats:
     if not {"annotator", "accuracy"} <= set(frame.columns):
         raise JudgmentError("accuracies= has no columns annotator and accuracy; give both, or a dict of accuracies")
     values = frame["accuracy"].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-    wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))
-    if len(wrong):
-        who, value = frame["annotator"][int(wrong[0])], frame["accuracy"][int(wrong[0])]
+    if (row := first_row(~((values >= 0) & (values <= 1)))) is not None:
+        who, value = frame["annotator"][row], frame["accuracy"][row]
         raise ParameterError(f"accuracies= gives annotator {who!r} {value!r}, which is not between 0 and 1; correct it")
     code = grades.annotators.codes(frame["annotator"])
     given = np.full(grades.n_annotators, np.nan)
