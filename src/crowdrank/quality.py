@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .data.consensus import Quality, settle_ties
-from .data.index import Index
-from .data.judged import pairs_within, run_starts
+from .data.index import Index, run_starts
+from .data.judged import pairs_within
 from .data.judgments import (
     Grades,
     Judgments,
@@ -28,10 +28,6 @@ from .data.parted import sampled_rows, share_of_rows
 from .errors import warn
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Scorer
 from .wording import option
-
-if TYPE_CHECKING:
-    from .kernels.pairs import OutcomeCounts
-
 
 # threshold (sample): fits that leave one annotator out
 MAX_FOLDS = 20
@@ -77,6 +73,7 @@ class Agreement:
     """Pairs of each annotator with unequal answers: those in agreement, all, and how far chance may move them.
 
     ``grades`` compares an annotator's grades with those that others gave the same items; there are none of other kinds.
+    Variances are of the number of pairs in agreement, relative to that of one pair.
     """
 
     agree: Floats
@@ -94,7 +91,8 @@ class Agreement:
     @classmethod
     def none(cls, n_annotators: int) -> Agreement:
         """Return the agreement on no pair at all."""
-        return cls(np.zeros(n_annotators), np.zeros(n_annotators), Spread.none(n_annotators))
+        none = np.zeros(n_annotators)
+        return cls(none, none, Spread(*[none] * 9))
 
     @property
     def share(self) -> Floats:
@@ -102,15 +100,110 @@ class Agreement:
         none = np.full(len(self.agree), 0.5)
         return np.divide(self.agree, self.n_pairs, out=none, where=self.n_pairs > 0)
 
-    @cached_property
-    def evidence(self) -> Evidence:
-        """What the pairs are worth."""
-        return Evidence.of(self.agree, self.n_pairs, self.spread)
-
     @property
     def effective(self) -> Floats:
         """Number of independent pairs that tell as much, (n_annotators,)."""
-        return self.evidence.pairs(self.evidence.share)
+        return self._worth(self.variance(self._inner_share)[0])
+
+    @cached_property
+    def _inner_share(self) -> Floats:
+        """Share of agreement that half a pair on either side keeps off 0 and 1."""
+        return (self.agree + 0.5) / (self.n_pairs + 1.0)
+
+    @cached_property
+    def _own_variance(self) -> Floats:
+        r"""Variance as the annotator's own items show it; below 0 it is none.
+
+        Pairs that share an item are not independent. With :math:`e_{ij}` the agreement on a pair less the annotator's
+        mean, the variance of the sum is :math:`\sum_i (\sum_j e_{ij})^2 - \sum_{i < j} e_{ij}^2` [Sen60]_. The mean is
+        estimated from the same items; all pairs of pairs over those without a common item is the factor that makes up
+        for it. What a trend in the items explains is no chance as far as the annotator judged all there are.
+        """
+        share, total, spread = self._inner_share, self.n_pairs, self.spread
+        own = spread.agree_agree - 2.0 * share * spread.agree_total + share**2 * spread.total_total
+        own -= self.agree * (1.0 - share) ** 2 + (total - self.agree) * share**2
+        trend = (spread.trend_agree - share * spread.trend_total) ** 2
+        own -= np.divide(trend, spread.trend_trend, out=np.zeros_like(own), where=spread.trend_trend > 0)
+        apart = total**2 - spread.total_total + total
+        # what rounding leaves of none is none
+        own = np.divide(own * total**2, apart, out=np.zeros_like(own), where=apart > _ROUNDING * total**2)
+        return own / (share * (1.0 - share))
+
+    @cached_property
+    def _tied(self) -> float:
+        """Dependence of pairs with a common item that the items of all annotators show, strong (1) if few do."""
+        each = self._inner_share * (1.0 - self._inner_share) / np.maximum(self.n_pairs, 1e-300)
+        strong, gap = self.expected_variance(self._inner_share, 1.0), self._gap(self._inner_share)
+        reach = float((each * gap * strong).sum())
+        if reach <= 0:
+            return 1.0
+        missing = float((each * (strong - self._own_variance)).sum()) / reach
+        worth = float((gap**2 * self._telling).sum())
+        return 1.0 - float(np.clip(missing, 0.0, 1.0)) * worth / (worth + _MODEL_ITEMS)
+
+    def _gap(self, quality: Floats) -> Floats:
+        """Part of the variance at a quality that strong dependence has more than weak, (n_annotators,)."""
+        weak, strong = (self.expected_variance(quality, tied) for tied in (0.0, 1.0))
+        return 1.0 - np.divide(weak, strong, out=np.ones_like(weak), where=strong > 0)
+
+    @property
+    def _telling(self) -> Floats:
+        """Number of items that tell of a variance: hardly any where nearly all agree.
+
+        Single pairs would tell by their variance, means of an item's pairs, which are less skewed, by its root.
+        """
+        return 2.0 * np.sqrt(self._inner_share * (1.0 - self._inner_share)) * self.spread.n_items
+
+    def expected_variance(self, quality: Floats, tied: float) -> Floats:
+        r"""Return the variance at a quality.
+
+        That of a guesser is known. Of better annotators pairs with a common item depend on each other as strongly as of
+        a guesser if whole items are mistaken for others. They do so
+        :math:`(1 - (6 \arcsin(\rho / 2) / \pi)^2) / (4 q (1 - q))` times as strongly if answers and scores are normal
+        with correlation :math:`\rho = \sin(\pi (q - 1/2))` [Esscher24]_. ``tied`` is the share of the former.
+        """
+        correlation = np.sin(np.pi * (quality - 0.5))
+        normal = 1.0 - (6.0 * np.arcsin(0.5 * correlation) / np.pi) ** 2
+        # both vanish at qualities of 0 and 1
+        normal = normal / np.maximum(4.0 * quality * (1.0 - quality), 1e-12)
+        common = tied + (1.0 - tied) * normal
+        return 4.0 * (common * self.spread.triples + self.spread.pairs)
+
+    def variance(self, quality: Floats) -> tuple[Floats, Floats]:
+        """Return the variance at a quality, and the degrees of freedom it has.
+
+        The variance that items show is averaged with the expected one, which may be wrong by half of the gap between
+        strong and weak dependence, each by its precision.
+        """
+        worth = _MODEL_ITEMS / np.maximum(self._gap(quality), 1e-6) ** 2
+        freedom = self._telling + worth
+        weight = self._telling / freedom
+        own, expected = np.maximum(self._own_variance, 0.0), self.expected_variance(quality, self._tied)
+        return weight * own + (1.0 - weight) * expected, freedom
+
+    def _worth(self, variance: Floats) -> Floats:
+        """Number of independent pairs that have such a variance."""
+        effective = np.divide(self.n_pairs**2, variance, out=np.zeros_like(self.n_pairs), where=variance > 0)
+        return np.minimum(effective, self.n_pairs)
+
+    def bounds(self, tail: float, exactness: Exactness | None) -> tuple[Floats, Floats]:
+        """Return both quantiles of the quality, Jeffreys' with the pairs that there are if the quality is the quantile.
+
+        ``exactness`` counts as further pairs.
+
+        A quality is excluded where it makes the share improbable: its own variance says so, not that of the share. As
+        the variance is estimated, bounds are those of Student's t. Where all pairs agree, or none, Jeffreys' bound is
+        too near to the end, and the exact one takes its place [Brown01]_.
+        """
+        share, limits = self.share, []
+        for end in (tail, 1 - tail):
+            bound = share
+            for _ in range(_N_ROUNDS):
+                variance, freedom = self.variance(bound)
+                pairs = np.minimum(self._worth(variance), _MOST_EVIDENCE) / (1.0 + _STUDENT / freedom)
+                bound = _share_quantile(*((share, pairs) if exactness is None else exactness.add(share, pairs)), end)
+            limits.append(bound)
+        return limits[0], limits[1]
 
 
 def pair_agreement(judgments: Judgments | Mixed, scores: Floats, covered: Bools, *, levels: bool = False) -> Agreement:
@@ -168,10 +261,8 @@ def pair_agreement(judgments: Judgments | Mixed, scores: Floats, covered: Bools,
 
 def mean_grades(grades: Grades) -> Floats:
     """Return the mean grade of each item, 0 where it has none, (n_items,)."""
-    number, sums = (
-        add_up(values, grades.item, grades.n_items) for values in (grades.row_weight, grades.row_weight * grades.grade)
-    )
-    return sums / np.maximum(number, 1e-300)
+    number = add_up(grades.row_weight, grades.item, grades.n_items)
+    return add_up(grades.row_weight * grades.grade, grades.item, grades.n_items) / np.maximum(number, 1e-300)
 
 
 def grade_association(grades: Grades, levels: Floats, covered: Bools, chosen: Floats) -> Association:
@@ -201,7 +292,7 @@ def class_agreement(grades: Grades, inside: Bools, consensus: Any) -> Agreement:
 
 def independent_agreement(agree: Floats, total: Floats) -> Agreement:
     """Agreement on pairs that have nothing in common."""
-    return Agreement(agree, total, Spread.none(len(total))._replace(pairs=0.25 * total))
+    return Agreement(agree, total, Agreement.none(len(total)).spread._replace(pairs=0.25 * total))
 
 
 def annotator_folds(judgments: Judgments | Mixed, most: int, like: tuple[Floats, Floats] | None = None) -> list[Bools]:
@@ -225,9 +316,8 @@ def likeness(judgments: Judgments | Mixed) -> tuple[Floats, Floats]:
         if isinstance(part, Preferences) and len(part) >= MANY_PREFERENCES:
             from .kernels.pairs import add_likeness
 
-            add_likeness(
-                part.left, part.right, part.outcome, kernel_weights(part), part.annotator, part.n_items, like, company
-            )
+            columns = (part.left, part.right, part.outcome, kernel_weights(part), part.annotator)
+            add_likeness(*columns, part.n_items, like, company)
             continue
         annotator, item, mark, weight = _marks(part)
         of_item = add_up(weight, item, part.n_items)[item]
@@ -302,20 +392,13 @@ class Spread(NamedTuple):
     pairs: Floats
     n_items: Floats
 
-    @classmethod
-    def none(cls, n_annotators: int) -> Spread:
-        """Return the sums over no item at all."""
-        return cls(*np.zeros((9, n_annotators)))
-
 
 def tie_factors(offsets: Counts, place: Counts) -> tuple[Floats, Floats]:
     """Return how far equal scores lower the variance under guessing, for each row: by its triples and by its pairs."""
-    sizes = np.diff(offsets)
-    group = np.repeat(np.arange(len(sizes)), sizes)
+    sizes, group = np.diff(offsets), _group_of(offsets)
     level = offsets[:-1][group] + place
     alike = np.bincount(level, minlength=len(place))
-    below = np.cumsum(alike) - alike
-    lower = below[level] - offsets[:-1][group]
+    lower = (np.cumsum(alike) - alike)[level] - offsets[:-1][group]
     lean = 2.0 * lower + alike[level] - sizes[group]
     pairs = add_up(sizes[group] - alike[level], group, len(sizes))
     triples = add_up(lean * lean, group, len(sizes)) - pairs
@@ -330,125 +413,10 @@ def item_trend(offsets: Counts, place: Counts, weight: Floats, population: Count
     Items at the ends of the order are easier to place. Which items an annotator got is chance, but not to the extent
     that these are all there are. The distance is the squared one in places, less its mean.
     """
-    sizes = np.diff(offsets)
-    group = np.repeat(np.arange(len(sizes)), sizes)
+    group = _group_of(offsets)
     n_places = np.maximum.reduceat(place, offsets[:-1])[group] + 1.0
     trend: Floats = ((2.0 * place + 1.0) / n_places - 1.0) ** 2 - 1.0 / 3.0
-    return trend, np.minimum(add_up(weight, group, len(sizes))[group] / population, 1.0)
-
-
-class Evidence(NamedTuple):
-    """Agreement of annotators, and how far chance may move it: as their own items show, and as the crowd's do.
-
-    ``own`` is the variance of the number of pairs in agreement, relative to that of one pair, ``tied`` how strongly
-    pairs with a common item depend on each other (:meth:`expected`).
-    """
-
-    share: Floats
-    total: Floats
-    own: Floats
-    spread: Spread
-    tied: float
-
-    @classmethod
-    def of(cls, agree: Floats, total: Floats, spread: Spread) -> Evidence:
-        r"""Return the evidence of pairs, given how many agree.
-
-        Pairs that share an item are not independent. With :math:`e_{ij}` the agreement on a pair less the annotator's
-        mean, the variance of the sum is :math:`\sum_i (\sum_j e_{ij})^2 - \sum_{i < j} e_{ij}^2` [Sen60]_. The mean is
-        estimated from the same items; all pairs of pairs over those without a common item is the factor that makes up
-        for it. What a trend in the items explains is no chance as far as the annotator judged all there are.
-        """
-        share = (agree + 0.5) / (total + 1.0)
-        own = spread.agree_agree - 2.0 * share * spread.agree_total + share**2 * spread.total_total
-        own -= agree * (1.0 - share) ** 2 + (total - agree) * share**2
-        trend = (spread.trend_agree - share * spread.trend_total) ** 2
-        own -= np.divide(trend, spread.trend_trend, out=np.zeros_like(own), where=spread.trend_trend > 0)
-        apart = total**2 - spread.total_total + total
-        # what rounding leaves of none is none
-        own = np.divide(own * total**2, apart, out=np.zeros_like(own), where=apart > _ROUNDING * total**2)
-        evidence = cls(share, total, own / (share * (1.0 - share)), spread, 1.0)
-        return evidence._replace(own=np.maximum(evidence.own, 0.0), tied=evidence._dependence())
-
-    def _dependence(self) -> float:
-        """Dependence of pairs with a common item that the items of all annotators show, strong if few do."""
-        each = self.share * (1.0 - self.share) / np.maximum(self.total, 1e-300)
-        strong, gap = self.expected_variance(self.share), self._gap(self.share)
-        reach = float((each * gap * strong).sum())
-        if reach <= 0:
-            return 1.0
-        missing = float((each * (strong - self.own)).sum()) / reach
-        worth = float((gap**2 * self.telling).sum())
-        return 1.0 - float(np.clip(missing, 0.0, 1.0)) * worth / (worth + _MODEL_ITEMS)
-
-    def _gap(self, quality: Floats) -> Floats:
-        """Part of the variance at a quality that strong dependence has more than weak, (n_annotators,)."""
-        weak = self._replace(tied=0.0).expected_variance(quality)
-        strong = self._replace(tied=1.0).expected_variance(quality)
-        return 1.0 - np.divide(weak, strong, out=np.ones_like(weak), where=strong > 0)
-
-    @property
-    def telling(self) -> Floats:
-        """Number of items that tell of a variance: hardly any where nearly all agree.
-
-        Single pairs would tell by their variance, means of an item's pairs, which are less skewed, by its root.
-        """
-        return 2.0 * np.sqrt(self.share * (1.0 - self.share)) * self.spread.n_items
-
-    def expected_variance(self, quality: Floats) -> Floats:
-        r"""Return the variance of the number of pairs in agreement at a quality, relative to that of one pair.
-
-        That of a guesser is known. Of better annotators pairs with a common item depend on each other as strongly as of
-        a guesser if whole items are mistaken for others. They do so
-        :math:`(1 - (6 \arcsin(\rho / 2) / \pi)^2) / (4 q (1 - q))` times as strongly if answers and scores are normal
-        with correlation :math:`\rho = \sin(\pi (q - 1/2))` [Esscher24]_. ``tied`` is the share of the former.
-        """
-        correlation = np.sin(np.pi * (quality - 0.5))
-        normal = 1.0 - (6.0 * np.arcsin(0.5 * correlation) / np.pi) ** 2
-        # both vanish at qualities of 0 and 1
-        normal = normal / np.maximum(4.0 * quality * (1.0 - quality), 1e-12)
-        common = self.tied + (1.0 - self.tied) * normal
-        return 4.0 * (common * self.spread.triples + self.spread.pairs)
-
-    def variance(self, quality: Floats) -> tuple[Floats, Floats]:
-        """Return the variance at a quality, relative to that of one pair, and the degrees of freedom it has.
-
-        The variance that items show is averaged with the expected one, which may be wrong by half of the gap between
-        strong and weak dependence, each by its precision.
-        """
-        worth = _MODEL_ITEMS / np.maximum(self._gap(quality), 1e-6) ** 2
-        freedom = self.telling + worth
-        weight = self.telling / freedom
-        return weight * self.own + (1.0 - weight) * self.expected_variance(quality), freedom
-
-    def pairs(self, quality: Floats) -> Floats:
-        """Return the number of independent pairs that tell as much, if this is the quality, (n_annotators,)."""
-        return self._pairs(self.variance(quality)[0])
-
-    def _pairs(self, variance: Floats) -> Floats:
-        effective = np.divide(self.total**2, variance, out=np.zeros_like(self.total), where=variance > 0)
-        return np.minimum(effective, self.total)
-
-    def bounds(
-        self, share: Floats, tails: tuple[float, ...], most: float, exactness: Exactness | None = None
-    ) -> tuple[Floats, ...]:
-        """Return quantiles of the quality, Jeffreys' with the pairs that there are if the quality is the quantile.
-
-        ``exactness`` counts as further pairs.
-
-        A quality is excluded where it makes the share improbable: its own variance says so, not that of the share. As
-        the variance is estimated, bounds are those of Student's t. Where all pairs agree, or none, Jeffreys' bound is
-        too near to the end, and the exact one takes its place [Brown01]_.
-        """
-        limits = []
-        for tail in tails:
-            bound = share
-            for _ in range(_N_ROUNDS):
-                variance, freedom = self.variance(bound)
-                pairs = np.minimum(self._pairs(variance), most) / (1.0 + _STUDENT / freedom)
-                bound = _share_quantile(*((share, pairs) if exactness is None else exactness.add(share, pairs)), tail)
-            limits.append(bound)
-        return tuple(limits)
+    return trend, np.minimum(add_up(weight, group, len(offsets) - 1)[group] / population, 1.0)
 
 
 class Association(NamedTuple):
@@ -582,8 +550,7 @@ def _share_quantile(share: Floats, pairs: Floats, tail: float) -> Floats:
     right = np.where(none, 1.0, np.where(all_, np.maximum(pairs, 1e-12), share * pairs + 0.5))
     wrong = np.where(all_, 1.0, np.where(none, np.maximum(pairs, 1e-12), (1.0 - share) * pairs + 0.5))
     quantile = np.asarray(betaincinv(right, wrong, tail), np.float64)
-    end = np.where(none, 0.0, 1.0)
-    return np.where((none & (tail < 0.5)) | (all_ & (tail > 0.5)), end, quantile)
+    return np.where((none & (tail < 0.5)) | (all_ & (tail > 0.5)), np.where(none, 0.0, 1.0), quantile)
 
 
 def row_sums(offsets: Counts, grade: Floats, place: Counts, weight: Floats) -> tuple[Floats, Floats, Floats]:
@@ -592,19 +559,17 @@ def row_sums(offsets: Counts, grade: Floats, place: Counts, weight: Floats) -> t
     Pairs are of rows of one group, which rise by grade; a row's pair weighs as much as the other row. Equal places by
     score (:func:`places`) are half in agreement.
     """
-    sizes = np.diff(offsets)
+    sizes, n = np.diff(offsets), len(grade)
     if int((sizes * (sizes - 1) // 2).sum()) > FEW_PAIRS:
         from .kernels.pairs import row_concordance
 
-        sums: tuple[Floats, Floats, Floats]
-        sums = row_concordance(offsets, grade, place, weight.astype(np.float64))
+        sums: tuple[Floats, Floats, Floats] = row_concordance(offsets, grade, place, weight.astype(np.float64))
         return sums
-    first, second = pairs_within(np.arange(len(grade)), np.repeat(offsets[1:], sizes))
+    first, second = pairs_within(np.arange(n), np.repeat(offsets[1:], sizes))
     way = np.sign(grade[second] - grade[first])
     right = 0.5 * np.abs(way) * (1.0 + way * np.sign(place[second] - place[first]))
 
     def both(of_first: Floats, of_second: Floats) -> Floats:
-        n = len(grade)
         return add_up(weight[second] * of_first, first, n) + add_up(weight[first] * of_second, second, n)
 
     return both(right, right), both(np.abs(way), np.abs(way)), both(-way, way)
@@ -612,7 +577,7 @@ def row_sums(offsets: Counts, grade: Floats, place: Counts, weight: Floats) -> t
 
 def places(offsets: Counts, score: Floats) -> Counts:
     """Return the place of each row by its score within its group, 0 for the lowest; equal scores share one."""
-    group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    group = _group_of(offsets)
     order = np.lexsort((score, group))
     climbed = np.cumsum(np.append(False, np.diff(score[order]) != 0))
     place = np.empty(len(order), np.int64)
@@ -622,13 +587,17 @@ def places(offsets: Counts, score: Floats) -> Counts:
 
 def pairs_on_one_level(offsets: Counts, grade: Floats, place: Counts, weight: Floats) -> Floats:
     """Return the pairs of each row with rows of its group that are answered otherwise and have the same place."""
-    group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    level = offsets[:-1][group] + place
+    level = offsets[:-1][_group_of(offsets)] + place
     order = np.argsort(level, kind="stable")
     within = np.append(run_starts([level[order]]), len(order))
     same = np.empty(len(order))
     same[order] = row_sums(within, grade[order], np.zeros_like(place), weight[order])[1]
     return same
+
+
+def _group_of(offsets: Counts) -> Counts:
+    """Group of each row, given their bounds."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
 @dataclass(frozen=True)
@@ -681,14 +650,14 @@ class Reliability:
 
         correlation = np.sin(np.pi * (share - 0.5))
         noise = np.pi**2 * (1.0 - correlation**2) * share * (1.0 - share)
-        total = max(float(effective.sum()), 1e-12)
         # how far beyond chance each agrees (1) or contradicts (-1)
         clearly = erf(correlation * np.sqrt(0.5 * effective / np.maximum(noise, 1e-12)))
         if float((effective * clearly).sum()) <= 0.0:
             return self
-        square = float((effective * correlation**2).sum() - noise[effective > 0].sum()) / total
-        floor = float(np.sqrt(max(square, 0.0)))
-        return Reliability(max(self.middle, floor), max(self.lower, floor), max(self.upper, floor))
+        square = float((effective * correlation**2).sum() - noise[effective > 0].sum())
+        floor = float(np.sqrt(max(square / max(float(effective.sum()), 1e-12), 0.0)))
+        middle, lower, upper = (max(value, floor) for value in (self.middle, self.lower, self.upper))
+        return Reliability(middle, lower, upper)
 
 
 EXACT = Reliability(1.0, 1.0, 1.0)
@@ -743,10 +712,8 @@ def _spearman_brown(correlation: float, longer: float) -> float:
 
 def _parts(n: int) -> list[Bools]:
     """Three ways to halve this many ordered things, each half spread over the order; of three things, all ways."""
-    number = np.arange(n)
-    first, second = number & 1, number >> 1 & 1
-    ways = [(way == 1) for way in (first, second, first ^ second)]
-    return [way for way in ways if way.any() and not way.all()]
+    first, second = np.arange(n) & 1 == 1, np.arange(n) >> 1 & 1 == 1
+    return [way for way in (first, second, first ^ second) if way.any() and not way.all()]
 
 
 def _order_alike(one: Floats, two: Floats, query: Ints, levelled: bool) -> tuple[float, float]:
@@ -831,9 +798,8 @@ class LearnedQuality:
             margin = _MARGIN * (upper - lower)
             within = np.clip(learned, np.minimum(lower + margin, middle), np.maximum(upper - margin, middle))
             quality = replace(quality, quality=within)
-        if self.n_judgments is not None:
-            quality = replace(quality, n_judgments=self.n_judgments)
-        return quality.with_parameters(**self.parameters)
+        counts = quality.n_judgments if self.n_judgments is None else self.n_judgments
+        return replace(quality, n_judgments=counts, parameters={**quality.parameters, **self.parameters})
 
 
 def quality_of_sample(
@@ -871,13 +837,13 @@ def held_out_quality(
     .. math:: \text{quality}_a = (k_a + m / 2) / (n_a + 1 / 2).
 
     ``lower`` and ``upper`` bound the annotator's own share (90 %, Jeffreys), with :math:`n_a` the number of independent
-    pairs that the annotator's answers are worth (:class:`~crowdrank.reliability.Evidence`): grading 5 items by guessing
+    pairs that the annotator's answers are worth (:class:`~crowdrank.quality.Agreement`): grading 5 items by guessing
     gives 10 pairs, but tells no more than 6. The consensus of the others errs as well, and agreement with it is nearer
     to one half than agreement with the truth. How noisy it is comes from halves of the crowd
     (:func:`_reliability`); shares and bounds are corrected for that.
 
     Where grades have few pairs within a query, their correlation with the mean grades of the others over all queries
-    tells of the share to expect, and counts as further pairs (:class:`~crowdrank.reliability.Exactness`).
+    tells of the share to expect, and counts as further pairs (:class:`~crowdrank.quality.Exactness`).
 
     Classes without an order are right or wrong one by one: from the share :math:`s` of an annotator's :math:`n_a`
     answers that name the class which the others' consensus chose of :math:`K`, the quality of one whose mistakes fall
@@ -899,9 +865,10 @@ def held_out_quality(
         return None
     if left_out is not None:
         return _fold_by_fold(method, judgments, n_folds, known, left_out)
-    counted = _FoldedPairs.of(method, judgments, n_folds) if isinstance(judgments, Preferences) else None
-    if counted is not None and known is None:
-        return counted.quality(method, everything)
+    if isinstance(judgments, Preferences) and known is None:
+        quality = _quality_by_counts(method, judgments, n_folds, everything)
+        if quality is not None:
+            return quality
     if len(judgments) > MANY_JUDGMENTS:
         n_folds = min(n_folds, _FEW_FOLDS)
     share = 1.0 if sampled else share_of_rows(len(judgments))
@@ -946,99 +913,76 @@ def _fold_by_fold(
     return _shrink_shares(judgments, agreement, _reliability(method, heard, agreement, n_folds))
 
 
-@dataclass(frozen=True, eq=False)
-class _FoldedPairs:
-    """Preferences of many annotators on few items, counted by pair and by the fold that the annotator is left out with.
+def _quality_by_counts(
+    method: Any, p: Preferences, n_folds: int, everything: Callable[[], Iterable[Preferences]] | None
+) -> Quality | None:
+    """Held-out quality by preferences counted by pair and by the fold that the annotator is left out with.
 
     Methods that need counts of pairs only are fitted to one preference for each pair and outcome, which weighs as much
-    as all such ones: the same scores, without going through all preferences again for each fold.
+    as all such ones: the same scores, without going through all preferences again for each fold. ``None`` where that
+    would not be quicker: where annotators are few or items many.
     """
+    few = len(p) < MANY_PREFERENCES or p.n_items > _MOST_TABLE_ITEMS
+    graded = p.strength is not None and getattr(method, "uses_strength", False)
+    if few or graded or "pairs" not in getattr(method, "one_pass", ()) or p.block is not None:
+        return None
+    from .kernels.pairs import add_agreement, count_by_fold, count_pairs, number_pairs
 
-    preferences: Preferences
-    counts: OutcomeCounts
-    numbers: Ints
-    fold: Any
-    n_folds: int
-    like: tuple[Floats, Floats]
+    pairs = count_pairs(p.left, p.right, p.outcome, p.weight, p.items.offsets)
+    like, n = likeness(p), p.n_annotators
+    folds = annotator_folds(p, n_folds, like)
+    if 3 * len(pairs.second) * len(folds) > min(_MOST_CELLS, 10 * len(p)):
+        return None
+    numbers = number_pairs(pairs.starts, pairs.second)
+    first, second = np.tile(pairs.first, 3), np.tile(pairs.second, 3)
+    outcome = np.repeat(np.array([-1, 0, 1], np.int8), len(pairs.second))
+    # weight of each outcome of each pair, (n_pairs, 3)
+    total = np.stack([pairs.losses, pairs.ties, pairs.wins], axis=1).astype(np.float64)
 
-    @classmethod
-    def of(cls, method: Any, preferences: Preferences, n_folds: int) -> _FoldedPairs | None:
-        """Return the preferences so counted, ``None`` where that would not be quicker."""
-        few = len(preferences) < MANY_PREFERENCES or preferences.n_items > _MOST_TABLE_ITEMS
-        graded = preferences.strength is not None and getattr(method, "uses_strength", False)
-        if few or graded or "pairs" not in getattr(method, "one_pass", ()) or preferences.block is not None:
-            return None
-        from .kernels.pairs import count_pairs, number_pairs
-
-        columns = (preferences.left, preferences.right, preferences.outcome, preferences.weight)
-        counts = count_pairs(*columns, preferences.items.offsets)
-        like = likeness(preferences)
-        folds = annotator_folds(preferences, n_folds, like)
-        if 3 * len(counts.second) * len(folds) > min(_MOST_CELLS, 10 * len(preferences)):
-            return None
-        fold = np.argmax(np.stack(folds), axis=0).astype(np.int8)
-        return cls(preferences, counts, number_pairs(counts.starts, counts.second), fold, len(folds), like)
-
-    def tables(self, fold: Any, n_folds: int) -> Floats:
-        """Return the weight of each outcome of each pair by fold of the annotator, (n_folds, n_pairs, 3)."""
-        from .kernels.pairs import count_by_fold
-
-        p = self.preferences
-        counts = np.zeros((n_folds, len(self.counts.second), 3))
-        count_by_fold(p.left, p.right, p.outcome, kernel_weights(p), fold[p.annotator], self.numbers, counts)
+    def tables(fold: Any, n_folds: int) -> Floats:
+        """Weight of each outcome of each pair by fold of the annotator, (n_folds, n_pairs, 3)."""
+        counts = np.zeros((n_folds, len(pairs.second), 3))
+        count_by_fold(p.left, p.right, p.outcome, kernel_weights(p), fold[p.annotator], numbers, counts)
         return counts
 
-    @cached_property
-    def total(self) -> Floats:
-        """Weight of each outcome of each pair, (n_pairs, 3)."""
-        return np.stack([self.counts.losses, self.counts.ties, self.counts.wins], axis=1).astype(np.float64)
-
-    def condense(self, counts: Floats) -> Preferences:
-        """Return one preference for each pair and outcome that has a weight."""
-        first, second = self.counts.first, self.counts.second
+    def condense(counts: Floats) -> Preferences:
+        """One preference for each pair and outcome that has a weight."""
         weight = np.ascontiguousarray(counts.T).ravel()
         given = weight > 0
         return Preferences(
-            items=self.preferences.items, annotators=Index.empty(), annotator=np.empty(0, np.int32),
-            left=np.tile(first, 3)[given], right=np.tile(second, 3)[given],
-            outcome=np.repeat(np.array([-1, 0, 1], np.int8), len(first))[given], weight=weight[given],
+            items=p.items, annotators=Index.empty(), annotator=np.empty(0, np.int32), left=first[given],
+            right=second[given], outcome=outcome[given], weight=weight[given],
         )  # fmt: skip
 
-    def quality(self, method: Aggregator, everything: Callable[[], Iterable[Preferences]] | None = None) -> Quality:
-        """Return the held-out quality of each annotator, by all preferences where these are a sample of them."""
-        from .kernels.pairs import add_agreement
+    fold = np.argmax(np.stack(folds), axis=0).astype(np.int8)
+    counts = tables(fold, len(folds))
+    scores, covered = np.zeros((len(folds), p.n_items)), np.zeros((len(folds), p.n_items), bool)
+    for number in range(len(folds)):
+        # whole numbers may be taken away, others would leave rounding
+        rest = total - counts[number]
+        if p.weight is not None:
+            rest = counts[:number].sum(axis=0) + counts[number + 1 :].sum(axis=0)
+        others = condense(rest)
+        if len(others):
+            scores[number], covered[number] = scores_quietly(method, others), others.judged_items
+    agree, compared = np.zeros((2, n))
+    for q in (p,) if everything is None else everything():
+        judged = (q.left, q.right, q.outcome, kernel_weights(q), q.annotator)
+        add_agreement(*judged, fold, scores, covered, agree, compared)
+    agreement = independent_agreement(agree, compared)
+    last: list[tuple[Bools, Floats]] = []
 
-        p, n = self.preferences, self.preferences.n_annotators
-        counts = self.tables(self.fold, self.n_folds)
-        scores, covered = np.zeros((self.n_folds, p.n_items)), np.zeros((self.n_folds, p.n_items), bool)
-        for number in range(self.n_folds):
-            # whole numbers may be taken away, others would leave rounding
-            rest = self.total - counts[number]
-            if p.weight is not None:
-                rest = counts[:number].sum(axis=0) + counts[number + 1 :].sum(axis=0)
-            others = self.condense(rest)
-            if len(others):
-                scores[number], covered[number] = scores_quietly(method, others), others.judged_items
-        agree, total = np.zeros(n), np.zeros(n)
-        for q in (p,) if everything is None else everything():
-            add_agreement(
-                q.left, q.right, q.outcome, kernel_weights(q), q.annotator, self.fold, scores, covered, agree, total
-            )
-        agreement = independent_agreement(agree, total)
+    def half(mask: Bools) -> Preferences:
+        if last and p.weight is None and (last[0][0] == ~mask).all():
+            # the other half is what is left, as all who judged are in one of them
+            table = total - last[0][1]
+        else:
+            inside = np.append(mask, np.zeros(n - len(mask), bool)).astype(np.int8) - np.int8(1)
+            table = tables(inside, 1)[0]
+        last[:] = [(mask, table)]
+        return condense(table)
 
-        last: list[tuple[Bools, Floats]] = []
-
-        def half(mask: Bools) -> Preferences:
-            if last and p.weight is None and (last[0][0] == ~mask).all():
-                # the other half is what is left, as all who judged are in one of them
-                table = self.total - last[0][1]
-            else:
-                inside = np.append(mask, np.zeros(n - len(mask), bool)).astype(np.int8) - np.int8(1)
-                table = self.tables(inside, 1)[0]
-            last[:] = [(mask, table)]
-            return self.condense(table)
-
-        return _shrink_shares(p, agreement, _reliability(method, p, agreement, self.n_folds, half, self.like))
+    return _shrink_shares(p, agreement, _reliability(method, p, agreement, n_folds, half, like))
 
 
 def _reliability(
@@ -1046,7 +990,7 @@ def _reliability(
     judgments: Judgments | Mixed,
     agreement: Agreement,
     n_folds: int,
-    half: Callable[[Bools], Preferences] | None = None,
+    half: Callable[[Bools], Any] | None = None,
     like: tuple[Floats, Floats] | None = None,
 ) -> Reliability:
     """How well the consensus without an annotator correlates with the truth.
@@ -1056,6 +1000,11 @@ def _reliability(
     judgments an item has [Spearman10]_ [Brown10]_. ``half`` gives the judgments of the annotators of a mask.
     """
     n, share, spread = judgments.n_annotators, agreement.share, agreement.spread
+
+    def own_half(mask: Bools) -> Any:
+        return judgments.select(np.append(mask, np.zeros(n - len(mask), bool))[judgments.annotator])
+
+    half = half or own_half
     busy = np.bincount(judgments.annotator, minlength=n)
     # such that neighbours are alike, by what they answered, so that names do not matter
     keys = (*(like or likeness(judgments)), spread.total_total, spread.agree_agree, busy, agreement.n_pairs, share)
@@ -1070,18 +1019,14 @@ def _reliability(
     for way in _parts(len(order))[: 3 if n_folds == MAX_FOLDS else 1]:
         mask = np.zeros(int(order.max(initial=-1)) + 1, bool)
         mask[order[way]] = True
-        scores, weights = [], []
-        for some in (mask, ~mask):
-            part: Any = None if half is None else half(some)
-            if half is None:
-                part = judgments.select(np.append(some, np.zeros(n - len(some), bool))[judgments.annotator])
-            scores.append(mean_grades(part) if across else scores_quietly(method, part))
-            weights.append(weight_of_items(part))
-        both = np.flatnonzero((weights[0] > 0) & (weights[1] > 0))
+        halves = [half(some) for some in (mask, ~mask)]
+        one, two = (mean_grades(part) if across else scores_quietly(method, part) for part in halves)
+        of_one, of_two = map(weight_of_items, halves)
+        both = np.flatnonzero((of_one > 0) & (of_two > 0))
         if len(both):
-            same, of = _order_alike(scores[0][both], scores[1][both], query[both], levelled)
+            same, of = _order_alike(one[both], two[both], query[both], levelled)
             agree, total = agree + same, total + of
-            each.append(0.5 * float((weights[0] + weights[1])[both].mean()))
+            each.append(0.5 * float((of_one + of_two)[both].mean()))
             items.append(float(np.maximum(np.bincount(query[both]) - 1, 0).sum()))
     found = Reliability(_LEAST_CORRELATION, _LEAST_CORRELATION, 1.0)
     if total > 0:
@@ -1106,19 +1051,16 @@ def warn_near_chance(method: str, quality: Floats, n_judgments: Floats) -> None:
     total = float(np.sum(n_judgments))
     mean = float(np.sum(quality * n_judgments)) / total if total > 0 else 1.0
     if mean < _NEAR_CHANCE:
-        warn(
-            f"{method} finds the annotators hardly better than chance (mean quality {mean:.2f}), and a crowd whose "
-            "majority is reversed looks like a good one turned round: name annotators known to be good with "
-            f"{option('trusted')}"
-        )
+        what = f"{method} finds the annotators hardly better than chance (mean quality {mean:.2f})"
+        remedy = "and a crowd whose majority is reversed looks like a good one turned round"
+        warn(f"{what}, {remedy}: name annotators known to be good with {option('trusted')}")
 
 
 def pair_accuracy(judgments: Judgments | Mixed, scores: Floats) -> Quality | None:
     """Return how well each annotator agrees with given scores, such as a truth, drawn towards the crowd's mean."""
     if not judgments.n_annotators:
         return None
-    everything = np.ones(judgments.n_items, bool)
-    return _shrink_shares(judgments, pair_agreement(judgments, scores, everything))
+    return _shrink_shares(judgments, pair_agreement(judgments, scores, np.ones(judgments.n_items, bool)))
 
 
 def scores_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Floats:
@@ -1152,7 +1094,7 @@ def _shrink_shares(judgments: Judgments | Mixed, agreement: Agreement, consensus
         shares = add_up(judgments.row_weight, np.unique(judgments.grade, return_inverse=True)[1], 0)
         if len(shares) > 1:
             exactness = Exactness.of(agreement.grades, shares / shares.sum(), share, n, agreement.spread.n_items)
-    bounds = agreement.evidence.bounds(share, (tail, 1 - tail), _MOST_EVIDENCE, exactness)
+    bounds = agreement.bounds(tail, exactness)
     if exactness is not None:
         share, n = exactness.add(share, n)
     share, lower, upper = consensus.correct_shares(share, *bounds)
@@ -1162,9 +1104,6 @@ def _shrink_shares(judgments: Judgments | Mixed, agreement: Agreement, consensus
     quality = (worth * share + PULL * mean) / (worth + PULL)
     weight = judgments.weight
     counts: Any = np.bincount(judgments.annotator, weight, minlength=judgments.n_annotators)
-    parameters = {
-        "n_pairs": agreement.n_pairs if weight is not None else np.round(agreement.n_pairs).astype(np.int64),
-        "lower": np.minimum(lower, quality),
-        "upper": np.maximum(upper, quality),
-    }
+    n_pairs: Any = agreement.n_pairs if weight is not None else np.round(agreement.n_pairs).astype(np.int64)
+    parameters = {"n_pairs": n_pairs, "lower": np.minimum(lower, quality), "upper": np.maximum(upper, quality)}
     return Quality(judgments.annotators, quality, counts, parameters)
