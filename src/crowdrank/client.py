@@ -15,7 +15,6 @@ import random
 import threading
 import time
 import uuid
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -23,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from .errors import CrowdrankError, DataWarning, ParameterError
+from .errors import CrowdrankError, ParameterError, warn
 
 MAX_BATCH = 200
 _MAX_REASON = 500
@@ -177,8 +176,7 @@ class Client:
         while waiting:
             part = waiting[:MAX_BATCH]
             body = self._call("POST", "/judgments/batch", {"judgments": [one.body() for one in part]})
-            for judgment, answer in zip(part, body["results"], strict=True):
-                answers[judgment.submission] = answer
+            answers |= {one.submission: answer for one, answer in zip(part, body["results"], strict=True)}
             again = [one for one in part if answers[one.submission]["status"] in _PASSING]
             waiting = [*again, *waiting[MAX_BATCH:]]
             if again:
@@ -286,7 +284,7 @@ class Client:
         try:
             answer = judge(request)
         except Exception as error:
-            answer, reason = None, f"{type(error).__name__}: {error}"
+            reason = f"{type(error).__name__}: {error}"
         else:
             if answer is None:
                 self.skip(request.id)
@@ -299,7 +297,7 @@ class Client:
             if told["status"] != 422:
                 raise CallError(told["status"], why["type"], why["message"], why)
             reason = why["message"]
-        warnings.warn(f"request {request.id} is skipped: {reason}", DataWarning, stacklevel=3)
+        warn(f"request {request.id} is skipped: {reason}")
         self.skip(request.id, reason[:_MAX_REASON])
         return False
 
@@ -320,6 +318,7 @@ class Client:
         """What the service answers, asked again while it fails in passing."""
         end, attempt = time.monotonic() + self.patience, 0
         while True:
+            wait = 0.0
             try:
                 return self._once(method, path, body)
             except CallError as error:
@@ -328,7 +327,6 @@ class Client:
                     raise
             except (OSError, http.client.HTTPException):
                 self.close()
-                wait = 0.0
                 if time.monotonic() > end:
                     raise
             attempt += 1
@@ -347,9 +345,8 @@ class Client:
         connection = getattr(self._local, "connection", None)
         if connection is None:
             kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-            connection = self._local.connection = kind(
-                self._parts.hostname or "", self._parts.port, timeout=self.timeout
-            )
+            connection = kind(self._parts.hostname or "", self._parts.port, timeout=self.timeout)
+            self._local.connection = connection
         headers = {"content-type": "application/json", "accept": "application/json"}
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
@@ -357,8 +354,7 @@ class Client:
         path = f"{self._parts.path.rstrip('/')}{path}"
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         response = connection.getresponse()
-        data = response.read()
-        wait = response.headers.get("retry-after", "")
+        data, wait = response.read(), response.headers.get("retry-after", "")
         return response.status, data, float(wait) if wait.isdigit() else None
 
 

@@ -62,20 +62,16 @@ class CovariateDesign:
         """Return the covariates of a part of the preferences on the same scale."""
         if not self.names:
             return replace(self, values=np.empty((len(preferences), 0)))
-        assert preferences.covariates is not None
-        places = [preferences.covariate_names.index(name) for name in self.names]
-        return replace(self, values=_columns(preferences, places) / self.unit)
+        return replace(self, values=preferences.covariate_columns(self.names) / self.unit)
 
     def estimates(self, coefficients: Floats, std_error: Floats) -> dict[str, dict[str, Any]]:
         """Return what is estimated of each covariate, by name, for the coefficients of scaled values."""
-        return {
-            name: {
-                "coefficient": float(coefficients[place]), "std_error": float(std_error[place]),
-                "unit": float(self.unit[place]), "identified": float(self.identified[place]),
-                "transform": self.transforms[place],
-            }
-            for place, name in enumerate(self.names)
-        }  # fmt: skip
+        columns = {"coefficient": coefficients, "std_error": std_error}
+        columns |= {"unit": self.unit, "identified": self.identified}
+        rows: dict[str, dict[str, Any]] = {}
+        for place, (name, transform) in enumerate(zip(self.names, self.transforms, strict=True)):
+            rows[name] = {what: float(values[place]) for what, values in columns.items()} | {"transform": transform}
+        return rows
 
     def warn(self, coefficients: Floats) -> None:
         """Warn of coefficients that only the prior keeps finite."""
@@ -91,23 +87,18 @@ def covariate_design(preferences: Preferences, control: Sequence[str], *, refuse
 
     if not control:
         return CovariateDesign((), np.empty((len(preferences), 0)), np.empty(0), np.empty(0))
-    places = []
-    for name in control:
-        if name not in preferences.covariate_names:
-            known = ", ".join(preferences.covariate_names) or "none"
-            raise UnknownNameError(
-                f"the preferences have no covariate {name!r}; {did_you_mean(name, preferences.covariate_names)}"
-                f"there are: {known}. Name it when they are read, as in Preferences.from_frame(table, "
-                f"covariates=[{name!r}])"
-            )
-        places.append(preferences.covariate_names.index(name))
-    values, weight = _columns(preferences, places), preferences.row_weight
+    transform_of = dict(zip(preferences.covariate_names, preferences.covariate_transforms, strict=True))
+    absent = next((name for name in control if name not in transform_of), None)
+    if absent is not None:
+        known, hint = ", ".join(transform_of) or "none", did_you_mean(absent, transform_of)
+        what = f"the preferences have no covariate {absent!r}; {hint}there are: {known}"
+        example = f"Preferences.from_frame(table, covariates=[{absent!r}])"
+        raise UnknownNameError(f"{what}. Name it when they are read, as in {example}")
+    values, weight = preferences.covariate_columns(control), preferences.row_weight
     whole = float(weight.sum())
     if not whole > 0:
-        raise JudgmentError(
-            f"no preference is left to tell the coefficient of {control[0]} from: all are ties that are ignored, or "
-            f"weigh nothing; leave {option('control')} out, or count ties"
-        )
+        what = f"no preference is left to tell the coefficient of {control[0]} from: all are ties that are ignored"
+        raise JudgmentError(f"{what}, or weigh nothing; leave {option('control')} out, or count ties")
     differences, sums, products = side_moments(preferences.left, preferences.right, weight, values, preferences.n_items)
     unit = np.sqrt(np.diag(products) / whole)
     none = [repr(name) for name, size in zip(control, unit, strict=True) if not size > 0]
@@ -127,15 +118,8 @@ def covariate_design(preferences: Preferences, control: Sequence[str], *, refuse
     if refuse:
         alike, together = np.abs(sums / unit / whole), np.abs(products / np.outer(unit, unit) / whole)
         _refuse_confounded(control, identified, alike, together, across=preferences.block is not None)
-    transforms = tuple(preferences.covariate_transforms[place] for place in places)
+    transforms = tuple(transform_of[name] for name in control)
     return CovariateDesign(tuple(control), values / unit, unit, identified, transforms)
-
-
-def _columns(preferences: Preferences, places: list[int]) -> Floats:
-    """Covariates at these places, (n, k)."""
-    values = preferences.covariates
-    assert values is not None
-    return values if places == list(range(values.shape[1])) else np.ascontiguousarray(values[:, places])
 
 
 def comparable_annotators(preferences: Preferences, values: Floats) -> Bools:
@@ -145,11 +129,9 @@ def comparable_annotators(preferences: Preferences, values: Floats) -> Bools:
     pairs, or the values vary within them.
     """
     n, k = preferences.n_annotators, values.shape[1]
-    turned = preferences.left > preferences.right
-    low, high = np.where(turned, (preferences.right, preferences.left), (preferences.left, preferences.right))
-    pair = np.unique(low.astype(np.int64) * preferences.n_items + high, return_inverse=True)[1]
+    pair = np.unique(preferences.pair, return_inverse=True)[1]
     cell, at = np.unique(pair * n + preferences.annotator, return_inverse=True)
-    weight, sign = preferences.row_weight, np.where(turned, -1.0, 1.0)
+    weight, sign = preferences.row_weight, np.where(preferences.left > preferences.right, -1.0, 1.0)
     of_pair = np.bincount(pair, weight)[cell // n]
     comparable = np.zeros((n, k), bool)
     for place in range(k):
@@ -172,23 +154,18 @@ def _refuse_confounded(
         if share < MIN_IDENTIFIED:
             remedy = "leave it out" if across else f"use {call('across_queries')}, or leave it out"
             if name == "self":
-                remedy = (
-                    "name families of several annotators and items, with people among the annotators, or leave it out"
-                )
-            raise UnidentifiedError(
-                f"{name} does not vary within pairs of items, so scores and {name} are confounded; {remedy}"
-            )
+                families = "name families of several annotators and items, with people among the annotators"
+                remedy = f"{families}, or leave it out"
+            what = f"{name} does not vary within pairs of items, so scores and {name} are confounded"
+            raise UnidentifiedError(f"{what}; {remedy}")
         if share < _WEAKLY_IDENTIFIED:
-            warn(
-                f"only {100 * share:.0f} % of the variation of {name} is within pairs of items, so the prior decides "
-                "much of its coefficient"
-            )
+            what = f"only {100 * share:.0f} % of the variation of {name} is within pairs of items"
+            warn(f"{what}, so the prior decides much of its coefficient")
     for name, share in zip(names, alike, strict=True):
         if share > 1.0 - _SAME:
-            raise JudgmentError(
-                f"covariate {name!r} is the same in all preferences, which is a favour of one side and no difference "
-                "of items; give it left less right, or leave it out"
-            )
+            why = "which is a favour of one side and no difference of items"
+            remedy = "give it left less right, or leave it out"
+            raise JudgmentError(f"covariate {name!r} is the same in all preferences, {why}; {remedy}")
         if share > _ALIKE:
             warn(f"{name} is nearly the same in all preferences, so it is hardly told from a favour of one side")
     for one, other in zip(*np.nonzero(np.triu(together > _ALIKE, 1)), strict=True):

@@ -38,8 +38,7 @@ class Walk(NamedTuple):
         Evidence of weight n is worth n / (1 + n v) one window on, where v is the variance of the walk: messages of the
         Kalman filter, from both sides. ``own`` is evidence times its weight.
         """
-        shape = (-1, self.n_windows)
-        own, weight = (values.reshape(*shape, *values.shape[1:]) for values in (own, weight))
+        own, weight = (values.reshape(-1, self.n_windows, *values.shape[1:]) for values in (own, weight))
         total = own.copy()
         for order in (range(self.n_windows - 1), range(self.n_windows - 1, 0, -1)):
             carried, worth = np.zeros_like(own[:, 0]), np.zeros_like(weight[:, 0])
@@ -78,48 +77,41 @@ def fit_with_drift(
     the whole time.
     """
     if isinstance(judgments, Mixed) or judgments.time is None or not judgments.n_annotators:
-        raise JudgmentError(
-            f"{option('drift', method.drift)} needs one kind of judgments with annotators and times; add a time "
-            "column, or leave it out"
-        )
+        what = f"{option('drift', method.drift)} needs one kind of judgments with annotators and times"
+        raise JudgmentError(f"{what}; add a time column, or leave it out")
     split = _windows(judgments, method.drift)
     out, n = split.held_out, split.weight.shape[1]
     plain = likelihood(judgments, out, None)
     gains = [likelihood(split.judgments, out, Walk(n, variance)) - plain for variance in _VARIANCES]
     best = int(np.argmax(np.round(gains, 6)))
     found: dict[str, Any] = {"kind": method.drift, "n_windows": n, "gain": float(gains[best]), "variance": 0.0}
-    base: dict[str, Any] = {
-        "method": constant.method,
-        "params": {**constant.params, "drift": method.drift},
-        "reread": None,
-    }
-    if gains[best] < _MIN_GAIN:
-        return replace(constant, **base, estimates={**constant.estimates, "drift": found})
-    windowed: Consensus
-    windowed, quality = fit(split.judgments, Walk(n, _VARIANCES[best]))
-    cells = np.flatnonzero(split.weight.ravel())
-    names = judgments.annotators.ids.gather(cells // n).to_list()
-    found |= {"variance": _VARIANCES[best], "annotator": names, "window": (cells % n).tolist(),
-              "time": split.start.ravel()[cells].tolist(), "n_judgments": split.weight.ravel()[cells].tolist(),
-              "quality": np.asarray(quality)[cells].tolist()}  # fmt: skip
-    return replace(
-        windowed, **base, quality_source=constant.quality_source, estimates={**windowed.estimates, "drift": found}
-    )  # fmt: skip
+    consensus = constant
+    if gains[best] >= _MIN_GAIN:
+        consensus, quality = fit(split.judgments, Walk(n, _VARIANCES[best]))
+        cells = np.flatnonzero(split.weight.ravel())
+        start, weight = (values.ravel()[cells].tolist() for values in (split.start, split.weight))
+        found |= {
+            "variance": _VARIANCES[best], "annotator": judgments.annotators.ids.gather(cells // n).to_list(),
+            "window": (cells % n).tolist(), "time": start, "n_judgments": weight,
+            "quality": np.asarray(quality)[cells].tolist(),
+        }  # fmt: skip
+    params, estimates = {**constant.params, "drift": method.drift}, {**consensus.estimates, "drift": found}
+    same: dict[str, Any] = {"method": constant.method, "quality_source": constant.quality_source, "reread": None}
+    return replace(consensus, params=params, estimates=estimates, **same)
 
 
 def _windows(judgments: Any, drift: str) -> Windows:
     """Windows of equally many judgments of each annotator by time; those of one time stay together."""
     who = judgments.annotator
-    rows = pl.DataFrame({"who": who, "time": judgments.time})
-    ranks = rows.select(place=pl.col("time").rank("min").over("who") - 1, turn=pl.col("time").rank("dense").over("who"),
-                        number=pl.len().over("who"))  # fmt: skip
-    number, place = ranks["number"].to_numpy(), ranks["place"].to_numpy()
+    time, own = pl.col("time"), pl.DataFrame({"who": who, "time": judgments.time})
+    ranks = own.select(place=time.rank("min").over("who") - 1, turn=time.rank("dense").over("who"))
+    place, turn = ranks["place"].to_numpy(), ranks["turn"].to_numpy()
+    number = np.bincount(who)
     n = 2
     if drift == "smooth":
-        typical = float(np.median(np.bincount(who)[np.unique(who)]))
-        n = int(np.clip(typical // _MIN_PER_WINDOW, 2, _MAX_WINDOWS))
+        n = int(np.clip(float(np.median(number[number > 0])) // _MIN_PER_WINDOW, 2, _MAX_WINDOWS))
     # too few judgments are one window
-    window = np.where(number >= 2 * _MIN_PER_WINDOW, place * n // number, 0).astype(np.int64)
+    window = np.where(number[who] >= 2 * _MIN_PER_WINDOW, place * n // number[who], 0).astype(np.int64)
     code = (who * n + window).astype(np.int32)
     size = judgments.n_annotators * n
     weight = np.bincount(code, judgments.weight, size).astype(np.float64)
@@ -128,11 +120,9 @@ def _windows(judgments: Any, drift: str) -> Windows:
     windowed = replace(judgments, annotator=code, annotators=Index(pl.Series(range(size))), group=None, groups=None)
     # which are held out follows from the turn of the annotator and how often items were judged, not from names
     if isinstance(judgments, (Grades, Preferences)):
-        sides = [judgments.item] if isinstance(judgments, Grades) else [judgments.left, judgments.right]
+        sides = [getattr(judgments, name) for name in judgments.item_columns]
         often = np.bincount(np.concatenate(sides), minlength=judgments.n_items)
-        turn = ranks["turn"].to_numpy() + sum(often[side] for side in sides)
-    else:
-        turn = ranks["turn"].to_numpy()
+        turn = turn + sum(often[side] for side in sides)
     shape = (-1, n)
     return Windows(windowed, turn % _HELD_OUT_EVERY == 0, weight.reshape(shape), start.reshape(shape))
 
@@ -144,7 +134,5 @@ def drift_sentence(consensus: Consensus) -> str | None:
         return None
     if not found["variance"]:
         return "held-out judgments do not show that quality changes with time: each annotator has one quality"
-    return (
-        f"quality changes with time: held-out judgments are likelier with {found['n_windows']} windows of each "
-        f"annotator (log-likelihood {found['gain']:+.1f})"
-    )
+    windows = f"{found['n_windows']} windows of each annotator (log-likelihood {found['gain']:+.1f})"
+    return f"quality changes with time: held-out judgments are likelier with {windows}"

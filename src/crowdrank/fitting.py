@@ -26,12 +26,7 @@ _MIN_DIVISOR = 1e-300
 
 
 def iterate(
-    step: Callable[[Floats], Floats],
-    start: Floats,
-    *,
-    tol: float,
-    max_iter: int,
-    what: str = "",
+    step: Callable[[Floats], Floats], start: Floats, *, tol: float, max_iter: int, what: str = ""
 ) -> tuple[Floats, Trace]:
     """Apply ``step`` to its own result until no entry changes by more than ``tol``.
 
@@ -355,11 +350,8 @@ def _dots(first: list[Floats], second: Floats) -> Floats:
 
 def warn_unconverged(what: str, max_iter: int, change: float, tol: float) -> None:
     """Warn that a fit used up its steps; every loop says it in these words."""
-    warn(
-        f"{what or 'the fit'} did not converge in {max_iter} steps (last change {change:.3g}, tol={tol:g}); "
-        "the last estimate was kept: raise max_iter or tol",
-        ConvergenceWarning,
-    )
+    said = f"{what or 'the fit'} did not converge in {max_iter} steps (last change {change:.3g}, tol={tol:g})"
+    warn(f"{said}; the last estimate was kept: raise max_iter or tol", ConvergenceWarning)
 
 
 def _largest(values: Any) -> float:

@@ -79,9 +79,9 @@ def strength_steps(preferences: Preferences) -> tuple[Floats, Ints]:
 
 def strength_weights(preferences: Preferences) -> tuple[Floats, Floats]:
     """Return the strengths of decided preferences, rising, and the weight of the preferences of each."""
-    decided = preferences.outcome != 0
     if preferences.strength is None:
         return np.empty(0), np.empty(0)
+    decided = preferences.outcome != 0
     sizes, number = np.unique(preferences.strength[decided], return_inverse=True)
     return sizes, np.bincount(number, preferences.row_weight[decided], len(sizes)).astype(np.float64)
 
@@ -125,9 +125,8 @@ def apply_ties_rule(outcomes: OutcomeCounts, ties: str, offsets: Counts) -> Pair
     number = outcomes.wins + outcomes.losses + outcomes.ties
     n_ties = float(outcomes.ties.sum()) if ties == "davidson" else None
     group = connected_groups(outcomes.starts, outcomes.second, offsets)
-    return PairCounts(
-        outcomes.starts, outcomes.second, outcomes.wins - outcomes.losses, number, wins, losses, n_ties, group
-    )
+    margin = outcomes.wins - outcomes.losses
+    return PairCounts(outcomes.starts, outcomes.second, margin, number, wins, losses, n_ties, group)
 
 
 def warn_unbounded(items: Items, pair_counts: PairCounts) -> None:
@@ -169,11 +168,9 @@ def warn_apart(items: Items, pair_counts: PairCounts) -> None:
     heads = (pair_counts.wins + pair_counts.losses > 0) & (pair_counts.group == np.arange(len(items)))
     loose = heads & (np.bincount(items.query, heads, items.n_queries) > 1)[items.query]
     if loose.any():
-        warn(
-            f"{int(loose.sum())} groups of items were never compared with each other, those of "
-            f"{first_ids(items, loose)}; their scores cannot be compared across groups: "
-            "ask for preferences between them"
-        )
+        what = f"{int(loose.sum())} groups of items were never compared with each other"
+        remedy = f"those of {first_ids(items, loose)}; their scores cannot be compared across groups"
+        warn(f"{what}, {remedy}: ask for preferences between them")
 
 
 def _one_way_groups(pair_counts: PairCounts, alone: Bools) -> list[tuple[Bools, str]]:
@@ -205,7 +202,7 @@ def one_way_parts(winner: Ints, loser: Ints, n: int) -> tuple[Ints, Bools, Bools
     graph = csr_array((np.ones(len(winner), bool), (winner, loser)), shape=(n, n))
     part: Ints = connected_components(graph, directed=True, connection="strong")[1]
     apart = part[winner] != part[loser]
-    beat, beaten = np.zeros(n, bool), np.zeros(n, bool)
+    beat, beaten = np.zeros((2, n), bool)
     beat[part[winner[apart]]] = True
     beaten[part[loser[apart]]] = True
     return part, (beat & ~beaten)[part], (beaten & ~beat)[part]

@@ -199,22 +199,20 @@ def expect_parameters(method: Any) -> None:
     except NameError:  # a class of the user's own whose types are named only for a type checker
         hints = {}
     for field in dataclasses.fields(method):
-        value = getattr(method, field.name)
-        expect_type(field.name, value, hints.get(field.name, Any))
+        name, value = field.name, getattr(method, field.name)
+        expect_type(name, value, hints.get(name, Any))
         for number in _numbers_in(value):
-            if _is_a(number, int):
-                if field.name == "seed" and not 0 <= number < 2**63:
-                    raise ParameterError(f"seed={_cut(str(number))} must be a whole number from 0 to {2**63 - 1}")
-                if field.name != "seed" and abs(number) > _LARGEST_COUNT:
-                    number = _cut(str(number))
-                    raise ParameterError(f"{field.name}={number} is too large; at most {_LARGEST_COUNT} can be used")
-            elif not math.isfinite(number):
-                raise ParameterError(f"{field.name}={number} is not finite; give a number")
-            elif number and not SMALLEST_PARAMETER <= abs(number) <= LARGEST_PARAMETER:
-                raise ParameterError(
-                    f"{field.name}={number:g} cannot be computed with; sizes from {SMALLEST_PARAMETER:g} "
-                    f"to {LARGEST_PARAMETER:g} can be, and 0"
-                )
+            whole = _is_a(number, int)
+            if whole and name == "seed" and not 0 <= number < 2**63:
+                raise ParameterError(f"seed={_cut(str(number))} must be a whole number from 0 to {2**63 - 1}")
+            if whole and name != "seed" and abs(number) > _LARGEST_COUNT:
+                shown = _cut(str(number))
+                raise ParameterError(f"{name}={shown} is too large; at most {_LARGEST_COUNT} can be used")
+            if not whole and not math.isfinite(number):
+                raise ParameterError(f"{name}={number} is not finite; give a number")
+            if not whole and number and not SMALLEST_PARAMETER <= abs(number) <= LARGEST_PARAMETER:
+                able = f"sizes from {SMALLEST_PARAMETER:g} to {LARGEST_PARAMETER:g} can be, and 0"
+                raise ParameterError(f"{name}={number:g} cannot be computed with; {able}")
 
 
 def expect_type(name: str, value: Any, hint: Any) -> None:
@@ -260,11 +258,11 @@ def method_name(method: Any) -> str:
 
 def method_named(package: str, name: str) -> Any:
     """Return a method of a package by the name of its class: ``ListNet`` lives in ``list_net.py``."""
-    file = snake_case(name)
+    file = f"{package}.{snake_case(name)}"
     if name[:1].isupper():
         try:
-            return getattr(import_module(f".{file}", package), name)
+            return getattr(import_module(file), name)
         except ModuleNotFoundError as error:
-            if error.name != f"{package}.{file}":
+            if error.name != file:
                 raise
     raise AttributeError(f"module {package!r} has no attribute {name!r}")

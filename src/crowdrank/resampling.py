@@ -80,8 +80,8 @@ class Draws:
         if self.chance is not None:
             total = self.chance.sum()
             return rng.multinomial(int(total), self.chance / total)
-        if self.n_units < _MANY_UNITS or self.resample != "judgment":
-            n_drawn = self.n_units - (self.resample != "judgment")
+        n_drawn = self.n_units - (self.resample != "judgment")
+        if n_drawn < self.n_units or self.n_units < _MANY_UNITS:
             return np.bincount(rng.integers(0, self.n_units, n_drawn), minlength=self.n_units)
         from .kernels.pairs import draw_alike
 
@@ -127,12 +127,12 @@ def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment",
     expect_room_for_scores(n, judgments.n_items)
     weight, chance = judgments.weight, None
     if resample == "judgment":
-        if weight is not None and (weight == np.round(weight)).all():
-            weight, chance = None, weight
         _require_several(judgments.n_judgments, "judgment", "give more of them")
         number = judgment_numbers(judgments)
         if number is not None:
-            return Draws(int(n), resample, seed, judgments.n_judgments, number, judgments.weight)
+            return Draws(int(n), resample, seed, judgments.n_judgments, number, weight)
+        if weight is not None and (weight == np.round(weight)).all():
+            weight, chance = None, weight
         return Draws(int(n), resample, seed, len(judgments), None, weight, chance)
     # only units that judged are drawn: one that did not would stand for nothing
     used, unit = np.unique(unit_codes(judgments, resample), return_inverse=True)
@@ -144,10 +144,8 @@ def expect_units(n_units: int, resample: str) -> None:
     """Refuse to draw from fewer than two annotators, queries or groups, and warn of few."""
     _require_several(n_units, resample, f"use {option('resample', 'judgment')}")
     if n_units < FEW_UNITS:
-        warn(
-            f"there are only {n_units} {plural(resample)} to draw from, too few to show their spread: the "
-            "intervals are probably too narrow"
-        )
+        what = f"there are only {n_units} {plural(resample)} to draw from, too few to show their spread"
+        warn(f"{what}: the intervals are probably too narrow")
 
 
 def expect_room_for_scores(n: int, n_items: int) -> None:
@@ -168,19 +166,20 @@ def judgment_numbers(judgments: Judgments | Mixed) -> Ints | None:
         number = part.judgment if isinstance(part, Preferences) and part.judgment is not None else order
         first, inverse = np.unique(number[order], return_index=True, return_inverse=True)[1:]
         place = np.empty(len(order), np.int32)
-        place[order] = np.argsort(np.argsort(first))[inverse]
-        numbers.append(place + start)
+        place[order] = np.argsort(np.argsort(first))[inverse] + start
+        numbers.append(place)
         start += len(first)
-    return np.concatenate(numbers).astype(np.int32)
+    return np.concatenate(numbers)
 
 
 def check_draws(n: int, resample: str, seed: int = 0) -> None:
     """Refuse what no judgments can be drawn by."""
+    given = option("bootstrap", n)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
-        raise ParameterError(f"{option('bootstrap', n)} is not a number of resamples; use 2 or more, 200 for intervals")
+        raise ParameterError(f"{given} is not a number of resamples; use 2 or more, 200 for intervals")
     if n > MOST_RESAMPLES:
-        most = f"use at most {MOST_RESAMPLES:,}, 200 for intervals"
-        raise ParameterError(f"{option('bootstrap', n)} is more than any interval needs; {most}")
+        what = f"{given} is more than any interval needs"
+        raise ParameterError(f"{what}; use at most {MOST_RESAMPLES:,}, 200 for intervals")
     if not 0 <= seed < 2**63:
         raise ParameterError(f"{option('seed', seed)} must be a whole number from 0 to {2**63 - 1}")
     one_of(resample, UNITS, "resample", of_verb=True)
@@ -203,17 +202,13 @@ def unit_codes(judgments: Judgments | Mixed, resample: str) -> Ints:
             raise ParameterError(f"queries cannot be drawn: {why}; {remedy}, or use {option('resample', 'judgment')}")
         return judgments.block
     if not judgments.n_annotators:
-        raise ParameterError(
-            f"{plural(resample)} cannot be drawn: the judgments do not say who gave them; use "
-            f"{option('resample', 'judgment')}"
-        )
+        why = f"{plural(resample)} cannot be drawn: the judgments do not say who gave them"
+        raise ParameterError(f"{why}; use {option('resample', 'judgment')}")
     if resample == "annotator":
         return judgments.annotator
     if judgments.group is None:
-        raise ParameterError(
-            "groups cannot be drawn: the judgments name no families of annotators; add a group column, or use "
-            f"{option('resample', 'annotator')}"
-        )
+        what = "groups cannot be drawn: the judgments name no families of annotators"
+        raise ParameterError(f"{what}; add a group column, or use {option('resample', 'annotator')}")
     return judgments.group[judgments.annotator]
 
 
@@ -275,11 +270,11 @@ def replicates(
         # what is wrong with all judgments was said when they were fitted
         warnings.simplefilter("ignore")
         run: Any = map if n_threads == 1 else pool.map
-        for part in run(lambda stretch: refit(*stretch), bounds):
+        for part, (_, stop) in zip(run(lambda stretch: refit(*stretch), bounds), bounds, strict=True):
             scores = np.where(np.abs(part.scores) > nothing, part.scores, 0.0)
             parts.append(part._replace(scores=scores.astype(np.float32)))
             if progress:
-                progress(bounds[len(parts) - 1][1], draws.n, "resamples")
+                progress(stop, draws.n, "resamples")
     return sum_up(parts, draws, partial(weight_of_items, judgments), known="known" in (extra or {}))
 
 
@@ -300,7 +295,7 @@ def sum_up(parts: list[Refitted], draws: Draws, per_item: Callable[[], Floats], 
 
     ``per_item`` gives the weight of the judgments of each item, ``known`` says whether some scores were given.
     """
-    n_lost, apart, converged = (np.concatenate([part[place] for part in parts]) for place in (1, 2, 3))
+    scores, n_lost, apart, converged = (np.concatenate(column) for column in zip(*parts, strict=True))
     summary = {
         "n": draws.n, "resample": draws.resample, "seed": draws.seed, "n_units": draws.n_units,
         "with_lost_items": int((n_lost > 0).sum()), "most_lost_items": int(n_lost.max()),
@@ -309,7 +304,6 @@ def sum_up(parts: list[Refitted], draws: Draws, per_item: Callable[[], Floats], 
     for name, text in _WARNINGS.items():
         if summary[name]:
             warn(text.format(**summary))
-    scores = np.concatenate([part.scores for part in parts])
     std_error = scores.std(axis=0, ddof=1, dtype=np.float64)
     if draws.resample == "judgment":
         lacking = lacking_variance(scores, per_item())

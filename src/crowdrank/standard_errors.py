@@ -182,13 +182,11 @@ def cluster_robust(
         part = slice(int(offsets[number]), int(offsets[number + 1]))
         if len(known) > 1:
             place = (np.searchsorted(known, of_rows), gradients.item[rows] - offsets[number])
-            shape = (len(known), len(model))
-            sums: Any = coo_matrix((gradients.value[rows], place), shape=shape).tocsr()
+            sums: Any = coo_matrix((gradients.value[rows], place), shape=(len(known), len(model))).tocsr()
             if shared is not None:
                 sums = sums.toarray() + shared_sums @ shared.direction[part].T
+                own = own + sums @ model @ shared.direction[part]
             moves = sums @ model
-            if shared is not None:
-                own = own + moves @ shared.direction[part]
             more = len(known) / (len(known) - 1.0)
             block = student_factor(len(known)) * (more * moves.T @ moves + gradients.prior * model @ model)
         blocks[number] = block

@@ -13,7 +13,6 @@ from .errors import ParameterError
 SHOWN = 5
 """Names listed in a sentence; the others are counted."""
 
-_IRREGULAR = {"person": "people"}
 
 _surface = {"shell": False}
 
@@ -162,12 +161,11 @@ def plural(word: str) -> str:
     >>> [plural(word) for word in ("annotator", "query", "class", "more person")]
     ['annotators', 'queries', 'classes', 'more people']
     """
-    before, space, last = word.rpartition(" ")
-    if last in _IRREGULAR:
-        return f"{before}{space}{_IRREGULAR[last]}"
-    if last.endswith("y") and last[-2:-1] not in "aeiou":
+    if word.endswith("person"):
+        return f"{word.removesuffix('person')}people"
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
         return f"{word[:-1]}ies"
-    return f"{word}es" if last.endswith(("s", "x", "ch", "sh")) else f"{word}s"
+    return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
 
 
 def counted(number: float, word: str) -> str:
