@@ -282,3 +282,9 @@ def test_yes_or_no_of_rare_links_is_judged_by_how_exact_answers_are(method, leas
         inside.append((found.parameters["lower"] <= ordered) & (ordered <= found.parameters["upper"]))
     assert np.mean(alike) > least
     assert np.mean(inside) > covered
+
+
+def test_yes_and_no_that_nobody_else_answered_say_nothing_of_anybody():
+    grades = Grades.from_rows([("ann", "q1", "a", 0), ("bob", "q1", "b", 1)])
+    table = make("aggregator", "latent_score").fit(grades).quality.frame()
+    assert table["quality"].is_finite().all()

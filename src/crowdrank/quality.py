@@ -506,7 +506,8 @@ class Exactness(NamedTuple):
         correlation, number = grades.correlations()
         found = [expect(*_order_of_exact(correlation, level_shares), number)]
         if len(level_shares) == 2:
-            named = (grades.right + 0.5 * grades.right.sum() / grades.number.sum()) / (grades.number + 0.5)
+            share_right = grades.right.sum() / max(grades.number.sum(), 1.0)
+            named = (grades.right + 0.5 * share_right) / (grades.number + 0.5)
             named = np.clip(named, 1e-3, 1.0 - 1e-3)
             ordered = named**2 / (named**2 + (1.0 - named) ** 2)
             found.append(expect(ordered, 2.0, grades.number * named * (1.0 - named)))
