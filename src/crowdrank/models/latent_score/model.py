@@ -801,7 +801,7 @@ class State:
 
     def divide_alpha(self, factor: float) -> State:
         """The same with discriminations divided by a factor."""
-        powers = np.array([factor**2, factor, factor, 1.0, 1.0, 1.0])[:, None]
+        powers = np.array([factor**2, factor, factor, 1.0, 1.0, 1.0, factor**2, factor, 1.0])[:, None]
         kinds = tuple(
             replace(
                 kind, covariance=kind.covariance / factor,

@@ -571,7 +571,10 @@ _WIDENING_ITEMS = 50.0
 
 # Annotators
 
-_CURVATURES = ("alpha_alpha", "alpha_bias", "alpha_spread", "bias_bias", "bias_spread", "spread_spread")
+_CURVATURES = (
+    "alpha_alpha", "alpha_bias", "alpha_spread", "bias_bias", "bias_spread", "spread_spread",
+    "alpha_square", "alpha_times_spread", "spread_square",
+)  # fmt: skip
 
 
 def annotator_sums(layout: Layout, state: State) -> list[AnnotatorSums]:
@@ -607,7 +610,8 @@ class Discriminations(NamedTuple):
 
     ``variance`` is that at given spreads, as the passes take it, ``marginal`` that whatever the spreads. The groups are
     those who see, are reversed, and guess: ``group`` has the probability of each, ``means`` and ``variances`` are those
-    within it, whatever the spreads, (3, n_annotators) each.
+    within it, whatever the spreads, (3, n_annotators) each. ``open_variances`` are the latter where scores are
+    integrated out, which prior variances are learned from, and ``open_marginal`` is their mean.
     """
 
     mean: Floats
@@ -616,6 +620,8 @@ class Discriminations(NamedTuple):
     group: Floats
     means: Floats
     variances: Floats
+    open_variances: Floats
+    open_marginal: Floats
 
 
 def annotator_step(
@@ -626,7 +632,7 @@ def annotator_step(
     The crowd's mean lapse is learned only after the first long steps: before, scores are too close to each other, and
     lapses look rarer than they are.
     """
-    gradient, curvature, explained = np.zeros((3, layout.n_annotators))
+    gradient, curvature, explained, missing = np.zeros((4, layout.n_annotators))
     n_windows = 1 if layout.walk is None else layout.walk.n_windows
     rests = [
         eliminated_habits(kind, habits, of) for kind, habits, of in zip(layout.kinds, state.kinds, sums, strict=True)
@@ -637,6 +643,9 @@ def annotator_step(
         spreads.append(spread)
         gradient = gradient + of.alpha - spread.cross * spread.newton
         curvature, explained = curvature + of.alpha_alpha, explained + spread.cross * spread.ratio
+        missing = missing + spread.open_cross**2 / spread.open_curvature
+        if not kind.about_pairs:
+            missing = missing + of.alpha_alpha - of.alpha_square
         if rest is not None:
             gradient = gradient - (rest.cross * rest.newton).sum(axis=1)
             curvature = curvature - (rest.cross * rest.ratio).sum(axis=1)
@@ -650,7 +659,7 @@ def annotator_step(
         pull = layout.walk.carry(gradient + curvature * state.alpha, curvature)
         curvature = layout.walk.carry(curvature, curvature)
         gradient = pull - curvature * state.alpha
-    posterior = _discriminations(state, gradient, curvature, explained, prior)
+    posterior = _discriminations(state, gradient, curvature, explained, missing, prior)
     step = np.clip(posterior.mean - state.alpha, -_MAX_STEP, _MAX_STEP)
     kinds = tuple(
         _habit_step(kind, habits, of, rest, spread, step, posterior, learn_mean_lapse, n_windows)
@@ -662,13 +671,17 @@ def annotator_step(
 
 
 def _discriminations(
-    state: State, gradient: Floats, curvature: Floats, explained: Floats, crowd: DiscriminationPrior
+    state: State, gradient: Floats, curvature: Floats, explained: Floats, missing: Floats, crowd: DiscriminationPrior
 ) -> Discriminations:
     """Posterior of the discriminations given gradient and curvature of the judgments: a mixture of normals, exactly.
 
-    The curvature is that at the present spreads, and ``explained`` how much of it these take where they follow.
+    The curvature is that at the present spreads, ``explained`` how much of it these take where they follow, and
+    ``missing`` how much they and what is not known of the scores take.
     """
-    given_spreads, curvature = curvature, np.maximum(curvature - explained, _MIN_CURVATURE_LEFT * curvature)
+    given_spreads = curvature
+    curvature, of_open = (
+        np.maximum(curvature - less, _MIN_CURVATURE_LEFT * curvature) for less in (explained, missing)
+    )
     own = crowd.variance(state.variance_of_alpha)
     prior = np.stack([own, own, np.minimum(own, _GUESSING_VARIANCE)])
     middle = np.stack([crowd.mean, -crowd.mean, np.zeros(len(own))])
@@ -685,7 +698,9 @@ def _discriminations(
     between = (group * (means - mean) ** 2).sum(axis=0)
     marginal = (group * variances).sum(axis=0) + between
     variance = (group / (given_spreads + 1.0 / prior)).sum(axis=0) + between
-    return Discriminations(mean, variance, marginal, group, means, variances)
+    open_variances = 1.0 / (of_open + 1.0 / prior)
+    open_marginal = (group * open_variances).sum(axis=0) + between
+    return Discriminations(mean, variance, marginal, group, means, variances, open_variances, open_marginal)
 
 
 def bias_curvature(habits: KindState, of: AnnotatorSums) -> Floats:
@@ -701,15 +716,16 @@ def _bias_gradient(habits: KindState, of: AnnotatorSums) -> Floats:
 class _Spreads(NamedTuple):
     """How log-spreads of one kind move: ``newton`` at the present discriminations, less ``ratio`` times their steps.
 
-    ``cross`` is the curvature with the discriminations, ``variance`` that at given ones, biases eliminated as in
-    :class:`Eliminated`; ``on_bias`` is how far biases move against spreads.
+    ``cross`` is the curvature with the discriminations, biases eliminated as in :class:`Eliminated`; ``on_bias`` is how
+    far biases move against spreads. ``open_cross`` and ``open_curvature`` are those where scores are integrated out.
     """
 
     cross: Floats
     newton: Floats
     ratio: Floats
-    variance: Floats
     on_bias: Floats
+    open_cross: Floats
+    open_curvature: Floats
 
 
 def _spreads(kind: Kind, habits: KindState, of: AnnotatorSums, n_windows: int, *, follow: bool) -> _Spreads:
@@ -719,7 +735,7 @@ def _spreads(kind: Kind, habits: KindState, of: AnnotatorSums, n_windows: int, *
     """
     none = np.zeros(len(of.alpha))
     if not kind.has_spread:
-        return _Spreads(none, none, none, none, none)
+        return _Spreads(none, none, none, none, none, none + 1.0)
     # the mean spread is the scale of the cuts, which have a prior of their own; each window has the sums of all windows
     share = n_windows * _CUT_PRECISION * of.spread_spread / max(float(of.spread_spread.sum()), _MIN_POSITIVE)
     curvature = of.spread_spread + 1.0 / habits.variance_of_spread + share * float(habits.cuts @ habits.cuts)
@@ -731,7 +747,12 @@ def _spreads(kind: Kind, habits: KindState, of: AnnotatorSums, n_windows: int, *
         cross = cross - of.alpha_bias * on_bias
         gradient = gradient - on_bias * _bias_gradient(habits, of)
         curvature = np.maximum(curvature - on_bias * of.bias_spread, _MIN_CURVATURE_LEFT * curvature)
-    return _Spreads(cross, gradient / curvature, cross / curvature, 1.0 / curvature, on_bias)
+    open_curvature, open_cross = curvature, cross
+    if not kind.about_pairs:
+        # given the scores, grades of three or four to an item seem to say several times as much as they do
+        open_curvature = np.maximum(curvature - of.spread_spread + of.spread_square, _MIN_CURVATURE_LEFT * curvature)
+        open_cross = cross - of.alpha_spread + of.alpha_times_spread if follow else none
+    return _Spreads(cross, gradient / curvature, cross / curvature, on_bias, open_cross, open_curvature)
 
 
 def _habit_step(
@@ -762,7 +783,8 @@ def _habit_step(
         # cuts stay as far apart as their own steps have to leave them
         common = max(common, min(0.0, float(np.log(MIN_CUT_GAP / np.diff(habits.cuts).min()))))
         moved = np.where(kind.weight > 0, moved - common, 0.0)
-        variance = spread.variance + spread.ratio**2 * posterior.marginal
+        ratio = spread.open_cross / spread.open_curvature
+        variance = 1.0 / spread.open_curvature + ratio**2 * posterior.open_marginal
         habits = replace(habits, spread=moved, spread_variance=variance, cuts=habits.cuts * np.exp(common))
     return _lapse_step(kind, habits, of, learn_mean_lapse, n_windows) if kind.has_lapses else habits
 
@@ -841,7 +863,7 @@ def variance_step(
     free = layout.active & np.isnan(prior.fixed_variance)
     # of those who do not guess, around the mean of their group
     squares = (posterior.means[:2] - np.stack([prior.mean, -prior.mean]))[:, free].ravel() ** 2
-    variances, weight = posterior.variances[:2, free].ravel(), posterior.group[:2, free].ravel()
+    variances, weight = posterior.open_variances[:2, free].ravel(), posterior.group[:2, free].ravel()
     of_alpha = _variance("alpha", VarianceSums.of(squares, variances, state.variance_of_alpha, weight))
     shares = state.shares
     if prior.groups:

@@ -234,3 +234,21 @@ def test_all_cuts_together_move_like_the_predictor(n_levels):
     case.spread = 0.0 * case.spread
     sums = annotator_pass(case.cells, case.model(), case.gap(), np.full(len(case.cells.first), 4.0))
     assert sums.cuts.sum() == pytest.approx(-sums.bias.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize(("lapse", "difficult"), [(0.0, 0.0), (0.2, 0.5)])
+def test_squares_of_slopes_are_those_of_single_grades(lapse, difficult):
+    case = Case(5, pairs=False, n=40, lapse=lapse, difficult=difficult)
+    case.cells = case.cells._replace(weight=np.empty(0))
+    gap, variance = case.gap(), np.full(len(case.cells.first), 0.3)
+    whole, squares = annotator_pass(case.cells, case.model(), gap, variance), np.zeros((3, len(case.alpha)))
+    for row in range(len(case.cells.level)):
+        bounds = np.clip(case.cells.bounds - row, 0, 1)
+        one = case.cells._replace(
+            bounds=bounds, annotator_side=case.cells.annotator_side[[row]], level=case.cells.level[[row]]
+        )
+        alone = annotator_pass(one, case.model(), gap, variance)
+        squares += alone.alpha**2, alone.alpha * alone.spread, alone.spread**2
+    np.testing.assert_allclose(whole.alpha_square, squares[0], rtol=1e-9)
+    np.testing.assert_allclose(whole.alpha_times_spread, squares[1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(whole.spread_square, squares[2], rtol=1e-9)

@@ -260,7 +260,9 @@ class AnnotatorSums(NamedTuple):
     """Gradients and curvatures in the parameters of annotators, (n_annotators,) each, and of the crowd.
 
     ``alpha``, ``bias`` and ``spread`` are gradients; ``alpha_alpha``, ``alpha_bias``, ``bias_bias``,
-    ``spread_spread``, ``alpha_spread`` and ``bias_spread`` curvatures; ``lapsed`` (n_annotators or 0, K) is the
+    ``spread_spread``, ``alpha_spread`` and ``bias_spread`` curvatures. ``alpha_square``, ``alpha_times_spread`` and
+    ``spread_square`` are sums over single grades, not pairs, of squares and products of their gradients: in expectation
+    the curvature with scores integrated out. ``lapsed`` (n_annotators or 0, K) is the
     expected weight of lapses by level, ``lapse`` and ``lapse_lapse`` (n_annotators or 0) gradient and curvature in the
     probability of one. Of the crowd are the log-likelihood, the weight, gradient and curvature in log lambda, and of
     the cuts the gradient (K-1,), and diagonal and next diagonal of the curvature (2, K-1). With k covariates there are
@@ -277,6 +279,9 @@ class AnnotatorSums(NamedTuple):
     spread_spread: Floats
     alpha_spread: Floats
     bias_spread: Floats
+    alpha_square: Floats
+    alpha_times_spread: Floats
+    spread_square: Floats
     lapsed: Floats
     lapse: Floats
     lapse_lapse: Floats
@@ -294,9 +299,12 @@ def annotator_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Fl
     """Return gradients and curvatures of annotators and crowd over all judgments; arguments as in :func:`item_pass`."""
     (n, n_levels), k = (len(model.own), len(model.cuts) + 1), cells.values.shape[1]
     slopes, at = np.empty((len(model.shifts), 2)), read_only(gap)
+    # of each annotator's levels between two cuts; where items differ in clarity, each judgment has its own
+    apart = np.zeros((0 if len(model.clarity) else n, n_levels))
+    apart[:, 1:-1] = 1.0 / np.expm1(model.own[: len(apart), 6:7] * np.diff(model.cuts))
     of_annotators, lapsed, crowd, of_cuts = sum_over_bounds(
-        bind(_add_annotator_sums, cells, model.views(), at, read_only(variance), slopes), cells.parts,
-        (n, 9), (len(model.favourites), n_levels + 2), 4, (3, n_levels),
+        bind(_add_annotator_sums, cells, model.views(), at, *views(variance, apart), slopes), cells.parts,
+        (n, 12), (len(model.favourites), n_levels + 2), 4, (3, n_levels),
     )  # fmt: skip
     control, control_curvature = np.empty((0, 0)), np.empty((0, 0, 0))
     if k:
@@ -310,14 +318,15 @@ def annotator_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Fl
 
 
 @njit(cache=True, nogil=True)
-def _add_annotator_sums(cells, model, gap, variance, slopes, begin, end, sums, lapsed, crowd, of_cuts):
-    """Add the sums of cells begin to end, of annotators (n_annotators, 9), lapses, crowd (4,) and cuts (3, K).
+def _add_annotator_sums(cells, model, gap, variance, apart, slopes, begin, end, sums, lapsed, crowd, of_cuts):
+    """Add the sums of cells begin to end, of annotators (n_annotators, 12), lapses, crowd (4,) and cuts (3, K).
 
     With covariates ``slopes`` (n_judgments, 2) is filled with gradient and curvature in the predictor.
     """
     _, _, bounds, annotator_side, level, weight, _, _ = cells
     own, favourites, centre, cuts, scale, learns_cuts, shifts, clarity = model
-    product, logs = 1.0, 0.0
+    product, logs, graded = 1.0, 0.0, cells.second.size == 0
+    total, of_scale, turn_of_scale = 0.0, 0.0, 0.0
     for cell in range(begin, end):
         d, of_gap = gap[cell], variance[cell]
         clear = clarity[cell] if clarity.size else 1.0
@@ -351,28 +360,41 @@ def _add_annotator_sums(cells, model, gap, variance, slopes, begin, end, sums, l
             h = rho * clear * flat * (upper * (1.0 - upper) + lower * (1.0 - lower))
             if slopes.size:
                 slopes[row, 0], slopes[row, 1] = g, h
-            sums[a, 0] += scale * d * g - h * scale * own[a, 0] * of_gap
+            slope = scale * d * g - h * scale * own[a, 0] * of_gap
+            sums[a, 0] += slope
+            if graded:
+                sums[a, 9] += slope * slope / amount
             sums[a, 1] += side * g
             sums[a, 2] += h * square
             sums[a, 3] += side * h * scale * d
             sums[a, 4] += abs(side) * h
-            crowd[1] += amount
-            crowd[2] += own[a, 0] * d * g - h * (spread - 0.5 * d * tie)
-            crowd[3] += h * own[a, 1] * (of_gap + d * d)
+            total += amount
+            of_scale += own[a, 0] * d * g - h * (spread - 0.5 * d * tie)
+            turn_of_scale += h * own[a, 1] * (of_gap + d * d)
             if not learns_cuts:
                 continue
             kept, widen = flat / clear, clear * own[a, 6]
-            spread_slope, curve, cross = _add_cut_slopes(upper, lower, kept, widen, rho, cuts, y, of_cuts)
+            if apart.size:
+                gap_term = apart[a, y]
+            else:
+                gap_term = 1.0 / np.expm1(widen * (cuts[y] - cuts[y - 1])) if 0 < y < cuts.size else 0.0
+            spread_slope, curve, cross = _add_cut_slopes(upper, lower, kept, widen, gap_term, rho, cuts, y, of_cuts)
             cross *= clear
             sums[a, 5] += spread_slope
             sums[a, 6] += curve
             sums[a, 7] += cross * scale * d
             sums[a, 8] += cross * side
+            if graded:
+                sums[a, 10] += slope * spread_slope / amount
+                sums[a, 11] += spread_slope * spread_slope / amount
     crowd[0] += logs + np.log(product)
+    crowd[1] += total
+    crowd[2] += of_scale
+    crowd[3] += turn_of_scale
 
 
 @njit(cache=True, nogil=True)
-def _add_cut_slopes(upper, lower, kept, widen, rho, cuts, level, of_cuts):
+def _add_cut_slopes(upper, lower, kept, widen, apart, rho, cuts, level, of_cuts):
     """Add a judgment's gradient and curvature in the cuts, (3, K); return those in the logarithm of their stretch.
 
     The last is the curvature in it and the predictor. A level's probability is that of an answer not above it, times
@@ -380,9 +402,7 @@ def _add_cut_slopes(upper, lower, kept, widen, rho, cuts, level, of_cuts):
     and ``lower``, so that their means over the predictor are as exact as these. Slopes of the mean probability's
     logarithm instead would not go with those in the predictor, and exact annotators would run away from the others.
     """
-    slope, curve, cross, apart = 0.0, 0.0, 0.0, 0.0
-    if 0 < level < cuts.size:
-        apart = 1.0 / np.expm1(widen * (cuts[level] - cuts[level - 1]))
+    slope, curve, cross = 0.0, 0.0, 0.0
     joint = rho * widen * widen * apart * (1.0 + apart)
     if level < cuts.size:
         cut, along = cuts[level], rho * widen * (1.0 - upper + apart)
@@ -416,7 +436,8 @@ def _add_lapse(probability, lapse, usual, amount, side, level, lapsed):
     likely = (1.0 - lapse) * probability + lapse * usual
     rho = amount * ((1.0 - lapse) * probability / likely)
     lapsed[level] += 0.5 * (1.0 + side) * (amount - rho)
-    lapsed[top - level] += 0.5 * (1.0 - side) * (amount - rho)
+    if side < 1.0:
+        lapsed[top - level] += 0.5 * (1.0 - side) * (amount - rho)
     more = (usual - probability) / likely
     lapsed[top + 1] += amount * more
     lapsed[top + 2] += amount * more * more
