@@ -11,7 +11,6 @@ from crowdrank.api import describe_evaluation
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.metrics.measures import parse
 from crowdrank.report.evaluation_page import render_evaluation
-from crowdrank.validation.run_evaluation import extreme_queries, items_of_query, verdicts
 
 
 def make_runs(n_queries=30, n_items=8, seed=0, judged=1.0):
@@ -82,9 +81,9 @@ def test_bounds_are_the_value_where_all_is_judged():
     found = cr.evaluate_runs(runs, truth, ["ndcg@5"])
     assert found.table["lowest"].to_list() == pytest.approx(found.table["value"].to_list())
     assert found.table["highest"].to_list() == pytest.approx(found.table["value"].to_list())
-    assert [one.bounds for one in verdicts(found)] == [None]
+    assert [one.bounds for one in found.verdicts()] == [None]
     partly = cr.evaluate_runs(runs, truth.gather_every(2), ["ndcg@5"], baseline="old")
-    (verdict,) = verdicts(partly)
+    (verdict,) = partly.verdicts()
     assert verdict.bounds[0] < verdict.row["difference"] < verdict.bounds[1]
     assert any("unjudged items in the first 5 places" in one for one in describe_evaluation(partly))
 
@@ -110,10 +109,10 @@ def test_slices_are_tested_each():
 def test_page_shows_the_worst_queries_with_their_items():
     runs, truth = make_runs(judged=0.9)
     found = cr.evaluate_runs(runs, truth, ["ndcg@5", "map"], baseline="old", slices=make_slices(truth))
-    losses, gains = extreme_queries(found, found.comparisons.row(0, named=True))
+    losses, gains = found.extreme_queries(found.comparisons.row(0, named=True))
     assert gains["difference"].is_sorted(descending=True)
     assert losses["difference"].is_sorted()
-    items = items_of_query(found, gains["query"][0], ("new", "old"), 3)
+    items = found.items_of_query(gains["query"][0], ("new", "old"), 3)
     best = runs["new"].filter(query=gains["query"][0]).sort("score", descending=True)
     assert items["item"][0] == best["item"][0]
     described = truth.select("query", "item", title=pl.format("<b>text of {}</b>", "item"))

@@ -164,7 +164,7 @@ def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int
     >>> print(describe_evaluation(evaluate_runs(runs, truth, ["ndcg@10"], baseline="old"))[0])
     ndcg@10: new - old = +0.3691 (+0.3691 to +0.3691); 3 wins, 0 losses, 0 ties; p = 0.25 after Holm's correction (t: 0)
     """
-    all_verdicts = run_evaluation.verdicts(evaluation)
+    all_verdicts = evaluation.verdicts()
     said: list[str | None] = []
     for row in (one.row for one in all_verdicts[:tests]):
         if row["difference"] is None:
@@ -178,13 +178,13 @@ def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int
         said.append(f"{start}{tested}")
     first = all_verdicts[0] if len(evaluation.runs) == 2 and all_verdicts else None
     if first is not None and first.row["difference"] is not None:
-        parts = run_evaluation.extreme_queries(evaluation, first.row, queries)
+        parts = evaluation.extreme_queries(first.row, queries)
         for words, part in zip(("losses", "gains"), parts, strict=True):
             named = [f"{one['query']} ({one['difference']:+.3f})" for one in part.iter_rows(named=True)]
             of = f"of {first.row['run']} by {first.row['metric']}"
             said += [f"largest {words} {of}: {', '.join(named)}"] if named else []
-    said += [sentence for _, sentence in run_evaluation.slice_sentences(evaluation)]
-    said += [run_evaluation.unjudged_sentence(evaluation)] if evaluation.measures else []
+    said += [sentence for _, sentence in evaluation.slice_sentences()]
+    said += [evaluation.unjudged_sentence()] if evaluation.measures else []
     said += [] if first is None else [first.open_sentence]
     return [sentence for sentence in said if sentence is not None]
 

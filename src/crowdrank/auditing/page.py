@@ -11,7 +11,7 @@ import polars.selectors as cs
 
 from ..report.colours import BLUE, GREEN, GREY, ORANGE
 from ..report.drawing import RowsDisplay, name_rows
-from ..report.page import Page, Section, Table, as_sentences, headline, origin, picture, plain_columns
+from ..report.page import Page, Picture, Section, Table, as_sentences, headline, picture, plain_columns, provenance
 from ..review.findings import Finding
 from ..review.sentences import fill
 from ..wording import counted
@@ -26,8 +26,8 @@ _MAX_LINES = 24
 _MOST_ROWS = 200
 """Rows of a table on the page."""
 
-_COLOURS = {"yes": GREEN, "no": ORANGE, "undecided": BLUE, "a person": GREY, "people alone": GREY,
-            "the program alone": ORANGE, "corrected": BLUE}  # fmt: skip
+_COLOURS = {"yes": GREEN, "no": ORANGE, "undecided": BLUE, "a person": GREY}
+_COLOURS |= {"people alone": GREY, "the program alone": ORANGE, "corrected": BLUE}
 _BOUNDS = {"advantage": ("low", "high"), "corrected": ("lower", "upper")}
 """Columns of the ends of an interval that are not named like their value."""
 
@@ -67,14 +67,14 @@ def render_audit(found: Audit, *, title: str | None = None, command: str | None 
     programs = found.programs
     number = {verdict: int((programs["verdict"] == verdict).sum()) for verdict in _SEVERITY}
     n_items = int(programs["n_items"].max() or 0)  # type: ignore[arg-type]
-    n_programs, n_criteria = (programs[name].n_unique() if name in programs.columns else 1
-                              for name in ("program", "criterion"))  # fmt: skip
+    n_programs = programs["program"].n_unique()
+    n_criteria = programs["criterion"].n_unique() if "criterion" in programs.columns else 1
     on, each = (f" on {n_criteria} criteria", ", each on one criterion,") if n_criteria > 1 else ("", "")
     undecided = f"; {number['undecided']} not decided" if number["undecided"] else ""
     cards = [(f"{n_programs:,}", "programs"), (f"{found.n_people:,}", "people"), (f"{n_items:,}", "common items")]
     cards += [(f"{number[word]:,}", said) for word, said in (("yes", "may"), ("no", "may not"), ("undecided",) * 2)]
-    findings = [Finding("verdict", "annotators", _SEVERITY[row["verdict"]], row["sentence"], {}, (row["program"],))
-                for row in programs.iter_rows(named=True)]  # fmt: skip
+    rows = programs.select("verdict", "sentence", "program").rows()
+    findings = [Finding("verdict", "annotators", _SEVERITY[word], said, {}, (who,)) for word, said, who in rows]
     findings += [Finding("habit", "annotators", "info", text) for text in found.habits[:_MAX_LINES]]
     # the narrowest interval against people alone
     figures = "No figure could be corrected"
@@ -89,10 +89,8 @@ def render_audit(found: Audit, *, title: str | None = None, command: str | None 
         heading = fill(one["heading"], figures=figures, n=len(found.next_labels))
         tables = [(caption, matrix.get(name, getattr(found, name))) for name, caption in one["tables"].items()]
         sections.append(_section(key, one["kicker"], heading, tables, tuple(one["sentences"]), pictures.get(key, ())))
-    facts = [("test", f"alternative annotator test, margin {found.margin:g}, false discoveries at most .05"),
-             ("intervals", f"{100 * found.level:g} %"), *origin()]  # fmt: skip
-    commands = (command,) if command else ()
-    making = Section("making", "How this was made", "How this was made", facts=tuple(facts), commands=commands)
+    test = ("test", f"alternative annotator test, margin {found.margin:g}, false discoveries at most .05")
+    making = provenance([test, ("intervals", f"{100 * found.level:g} %")], command)
     return Page(
         title=title or "May these programs stand in for people?",
         lead=f"{counted(n_programs, 'program')}{on} against {counted(found.n_people, 'person')}, by {found.kind}s.",
@@ -103,7 +101,7 @@ def render_audit(found: Audit, *, title: str | None = None, command: str | None 
 
 
 def _section(
-    key: str, kicker: str, heading: str, tables: list[Any], sentences: tuple[str, ...], pictures: tuple[Any, ...]
+    key: str, kicker: str, heading: str, tables: list[Any], sentences: tuple[str, ...], pictures: tuple[Picture, ...]
 ) -> Section | None:
     """A part of the page with its tables; ``None`` where they are empty."""
     shown = []
@@ -127,7 +125,7 @@ def _section(
     return Section(key, kicker, heading, sentences, pictures, tuple(shown)) if shown else None
 
 
-def _verdict_picture(found: Audit) -> tuple[Any, ...]:
+def _verdict_picture(found: Audit) -> tuple[Picture, ...]:
     """How often each program agrees as well as a person, coloured by the verdict, and how often people do."""
     rows = []
     keys = [name for name in ("criterion", "program") if name in found.people.columns]
@@ -142,19 +140,19 @@ def _verdict_picture(found: Audit) -> tuple[Any, ...]:
     return _picture(rows, "share of items on which it is as good or better", said, "advantage")
 
 
-def _figures_picture(found: Audit) -> tuple[Any, ...]:
+def _figures_picture(found: Audit) -> tuple[Picture, ...]:
     """The figures in three ways, those that the programs sharpen most first; shares and others by themselves."""
     if _nothing_left(found):
         return ()
     table = found.corrected.with_columns(share=pl.max_horizontal("people", "program_says", "corrected") <= 1)
-    pictures: tuple[Any, ...] = ()
+    pictures: tuple[Picture, ...] = ()
     for (share,), part in table.sort("relative_width").group_by("share", maintain_order=True):
         rows = []
         for row in part.head(_MAX_LINES // 3).iter_rows(named=True):
             name = f"{_of_criterion(row, 'figure')}, {row['program']}"
-            rows += [(name, row["people"], row["people_lower"], row["people_upper"], "people alone"),
-                     (name, row["program_says"], None, None, "the program alone"),
-                     (name, row["corrected"], row["lower"], row["upper"], "corrected")]  # fmt: skip
+            rows.append((name, row["people"], row["people_lower"], row["people_upper"], "people alone"))
+            rows.append((name, row["program_says"], None, None, "the program alone"))
+            rows.append((name, row["corrected"], row["lower"], row["upper"], "corrected"))
         said = "Figures by people alone, by the program alone, and corrected."
         pictures += _picture(rows, "figure", said, "corrected-shares" if share else "corrected")
     return pictures
@@ -166,7 +164,7 @@ def _nothing_left(found: Audit) -> bool:
     return not len(table) or bool((table["n_program"] <= table["n_people"]).all())
 
 
-def _picture(rows: list[Any], label: str, caption: str, key: str) -> tuple[Any, ...]:
+def _picture(rows: list[Any], label: str, caption: str, key: str) -> tuple[Picture, ...]:
     """A picture of values with intervals."""
     schema = {"name": pl.String, **dict.fromkeys(("value", "lower", "upper"), pl.Float64), "mark": pl.String}
     return (picture(IntervalsDisplay(pl.DataFrame(rows, schema=schema, orient="row"), label), caption, key),)
@@ -179,9 +177,8 @@ def _matrix(confusion: pl.DataFrame) -> pl.DataFrame:
     keys = [name for name in ("criterion", "program", "program_says") if name in confusion.columns]
     shares = confusion.with_columns(pl.col("n_items") / pl.col("n_items").sum().over(keys))
     wide = shares.pivot("people_say", index=keys, values="n_items", sort_columns=True).sort(keys)
-    return wide.with_columns(pl.exclude(keys).fill_null(0.0)).rename({
-        name: f"people say {name}" for name in wide.columns if name not in keys
-    })  # fmt: skip
+    titles = {name: f"people say {name}" for name in wide.columns if name not in keys}
+    return wide.with_columns(pl.exclude(keys).fill_null(0.0)).rename(titles)
 
 
 def _of_criterion(row: dict[str, Any], name: str) -> str:

@@ -103,10 +103,9 @@ def paired_randomisation(a: ArrayLike, b: ArrayLike, *, n: int = 10_000, seed: i
     >>> paired_randomisation([0.9, 0.8, 0.7, 0.6], [0.1, 0.2, 0.3, 0.4])
     0.125
     """
-    first, second = _paired_values(a, b)
+    difference = _differences(a, b)
     if n < 1:
         raise ParameterError(f"n={n} is not a number of random patterns; give at least 1")
-    difference = (first - second)[~np.isnan(first - second)]
     difference = difference[difference != 0]  # a query without a difference is the same under either sign
     if not len(difference):
         return 1.0
@@ -143,13 +142,12 @@ def paired_t(a: ArrayLike, b: ArrayLike) -> float:
     """
     from scipy.special import stdtr
 
-    first, second = _paired_values(a, b)
-    difference = (first - second)[~np.isnan(first - second)]
+    difference = _differences(a, b)
     if len(difference) < 2:
         raise JudgmentError("a t test needs at least two queries with both values")
     mean, spread = float(difference.mean()), float(difference.std(ddof=1))
     size = float(np.abs(difference).max())
-    if size <= 1e-12 * max(1.0, float(np.abs(first[~np.isnan(first)]).max())):
+    if size <= 1e-12 * max(1.0, float(np.nanmax(np.abs(_values(a, "a"))))):
         return 1.0
     if spread <= 1e-12 * size:  # the same difference everywhere, but for rounding
         return 0.0
@@ -195,7 +193,7 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]
     sample = _values(values, "values", drop_missing=True)
     if len(sample) < 2:
         raise JudgmentError("an interval of a mean needs at least two values")
-    _expect_level(level)
+    expect_level(level)
     reach = float(stdtrit(len(sample) - 1, (1 + level) / 2) * sample.std(ddof=1) / np.sqrt(len(sample)))
     return float(sample.mean()) - reach, float(sample.mean()) + reach
 
@@ -225,7 +223,7 @@ def bootstrap_interval(
     sample = _values(values, "values", drop_missing=True)
     if not len(sample):
         raise JudgmentError("there is no value to draw from; give at least one query's value")
-    _expect_level(level)
+    expect_level(level)
     if n < 1:
         raise ParameterError(f"n={n} is not a number of draws; give at least 1")
     rng = np.random.default_rng(seed)
@@ -237,15 +235,15 @@ def bootstrap_interval(
     return float(lower), float(upper)
 
 
-def _paired_values(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
-    """Values of two rankings for the same queries."""
+def _differences(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Differences of the values of two rankings for the same queries, without those of which one is missing."""
     first, second = _values(a, "a"), _values(b, "b")
     if first.shape != second.shape:
         raise JudgmentError(f"a has {len(first)} queries and b {len(second)}; give values of the same queries")
-    return first, second
+    return (first - second)[~np.isnan(first - second)]
 
 
-def _expect_level(level: float) -> None:
+def expect_level(level: float) -> None:
     """Refuse a level that is no probability."""
     if not 0 < level < 1:
         raise ParameterError(f"level={level!r} is not a probability; give a number between 0 and 1, for example 0.95")

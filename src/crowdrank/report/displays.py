@@ -56,11 +56,11 @@ class ConsensusDisplay(RowsDisplay):
 
     width, margin = 7.2, 0.9
 
-    def __init__(self, table: pl.DataFrame, *, query: Any = None, level: float = LEVEL) -> None:
+    def __init__(self, table: pl.DataFrame, *, query: str | int | None = None, level: float = LEVEL) -> None:
         self.table, self.query, self.level = table, query, level
 
     @classmethod
-    def from_consensus(cls, consensus: Consensus, *, query: Any = None, level: float = LEVEL) -> Self:
+    def from_consensus(cls, consensus: Consensus, *, query: str | int | None = None, level: float = LEVEL) -> Self:
         """Return the display of a consensus; of several queries one has to be named."""
         if consensus.nominal:
             raise ParameterError("classes without an order have no scores to draw; see ConfusionDisplay")
@@ -140,12 +140,12 @@ class BeatsDisplay(Display):
     (2, 2)
     """
 
-    def __init__(self, ids: list[Any], probability: Floats, *, n_items: int, query: Any = None) -> None:
+    def __init__(self, ids: Sequence[object], probability: Floats, *, n_items: int, query: object = None) -> None:
         self.ids, self.probability, self.n_items, self.query = ids, probability, n_items, query
         self._size = 3.2 + 0.34 * len(ids), 1.6 + 0.3 * len(ids)
 
     @classmethod
-    def from_consensus(cls, consensus: Consensus, *, query: Any = None) -> Self:
+    def from_consensus(cls, consensus: Consensus, *, query: str | int | None = None) -> Self:
         """Return the display of a consensus with uncertainty; of several queries one has to be named."""
         if consensus.nominal:
             raise ParameterError("classes without an order have no item that beats another; see ConfusionDisplay")
@@ -271,14 +271,14 @@ def percents(values: Floats, *, of_belief: bool = False) -> list[list[str]]:
     return [["" if np.isnan(one) else percent(one, sign=False, of_belief=of_belief) for one in row] for row in values]
 
 
-def query_code(consensus: Consensus, query: Any) -> int:
+def query_code(consensus: Consensus, query: str | int | None) -> int:
     """Return the code of a query, which may be left out where there is only one."""
     if query is None and consensus.items.n_queries != 1:
         raise ParameterError(f"there are {consensus.items.n_queries} queries; name the one to draw with query=")
     return 0 if query is None else consensus.items.queries.code(query, "query")
 
 
-def _items_label(n: int, query: Any) -> str:
+def _items_label(n: int, query: object) -> str:
     """What the rows of items are."""
     return f"item ({n:,})" if query is None else f"item of query {short(query, 24)} ({n:,})"
 
@@ -318,7 +318,7 @@ class AgreementDisplay(Display):
     ['a', 'b', 'c']
     """
 
-    def __init__(self, ids: list[Any], agreement: Floats, *, n_annotators: int, mean: float) -> None:
+    def __init__(self, ids: Sequence[object], agreement: Floats, *, n_annotators: int, mean: float) -> None:
         self.ids, self.agreement, self.n_annotators, self.mean = ids, agreement, n_annotators, mean
         side = 0.2 * len(ids) if len(ids) <= _MOST_NAMES else 6.0
         self._size = max(4.4, 2.8 + side), max(3.2, 1.6 + side)
@@ -689,7 +689,7 @@ class PositionBiasDisplay(RowsDisplay):
 
     width, margin = 7.2, 1.0
 
-    def __init__(self, table: pl.DataFrame, *, leaning: Sequence[Any] = ()) -> None:
+    def __init__(self, table: pl.DataFrame, *, leaning: Sequence[object] = ()) -> None:
         self.table, self.leaning = table, list(leaning)
 
     @classmethod
@@ -764,12 +764,12 @@ class ConfusionDisplay(Display):
     (2, 2)
     """
 
-    def __init__(self, levels: Sequence[Any], confusion: Floats, *, annotator: Any = None) -> None:
+    def __init__(self, levels: Sequence[object], confusion: Floats, *, annotator: str | int | None = None) -> None:
         self.levels, self.confusion, self.annotator = list(levels), confusion, annotator
         self._size = 2.6 + 0.4 * min(len(levels), 14), 1.5 + 0.34 * min(len(levels), 14)
 
     @classmethod
-    def from_consensus(cls, consensus: Consensus, *, annotator: Any = None) -> Self:
+    def from_consensus(cls, consensus: Consensus, *, annotator: str | int | None = None) -> Self:
         """Return the display of a consensus by a method that learns confusions, such as ``dawid_skene``."""
         quality, levels = consensus.quality, consensus.levels
         if quality is None or levels is None or "confusion" not in quality.parameters:
@@ -1156,11 +1156,10 @@ class DifferencesDisplay(Display):
         if not len(tests):
             raise ParameterError("there are no such two runs to compare; evaluate two runs or more")
         row = tests.row(0, named=True)
-        keys = [pl.col(name) == row[name] for name in wanted]
-        of_pair = evaluation.differences.filter(*keys).sort(["difference", "query"], descending=[True, False])
-        larger_is_better = {m.name: m.larger_is_better for m in evaluation.measures}[row["metric"]]
-        table = of_pair.select("query", "difference", "outcome")
-        return cls(table if larger_is_better else table.reverse(), **{name: row[name] for name in wanted})
+        table = evaluation.differences_of(row).sort(["difference", "query"], descending=[True, False])
+        table = table.select("query", "difference", "outcome")
+        larger = evaluation.measure(row["metric"]).larger_is_better
+        return cls(table if larger else table.reverse(), **{name: row[name] for name in wanted})
 
     def _draw(self) -> None:
         """Draw a bar for each query."""
@@ -1253,7 +1252,7 @@ _DRAWN = (
 )
 
 
-def plot(result: Any, ax: Any = None, *, query: Any = None) -> Display:
+def plot(result: Any, ax: Any = None, *, query: str | int | None = None) -> Display:
     """Draw the picture that fits a result, and return its display, whose ``ax_`` and ``figure_`` are what was drawn on.
 
     The scores of a consensus with their intervals; of several queries how sure the first item of each is, or the scores

@@ -100,7 +100,7 @@ class RowsDisplay(Display):
         return self.width, self.margin + ROW * max(self.n_lines, self.min_lines)
 
 
-def short(name: Any, longest: int = LONGEST) -> str:
+def short(name: object, longest: int = LONGEST) -> str:
     """Return a name on one line that leaves room for the rest of the picture.
 
     Examples
@@ -151,7 +151,9 @@ def picture_format(path: PathLike) -> str | None:
     return ending[1:] if ending in PICTURES else None
 
 
-def name_rows(ax: Any, names: Sequence[Any], places: Sequence[float] | None = None, *, longest: int = LONGEST) -> None:
+def name_rows(
+    ax: Any, names: Sequence[object], places: Sequence[float] | None = None, *, longest: int = LONGEST
+) -> None:
     """Write a name at each row, the first on top."""
     where = range(len(names)) if places is None else places
     ax.set_yticks(list(where), [short(name, longest) for name in names], parse_math=False)

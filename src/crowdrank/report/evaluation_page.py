@@ -16,18 +16,11 @@ from ..io.features import describe_items
 from ..io.output import check_target, write_text
 from ..review.findings import Finding
 from ..validation.method_comparison import Measured
-from ..validation.run_evaluation import (
-    Verdict,
-    extreme_queries,
-    items_of_query,
-    slice_sentences,
-    unjudged_sentence,
-    verdicts,
-)
+from ..validation.run_evaluation import Verdict
 from ..wording import counted, percent
 from .displays import BoundsDisplay, ComparisonDisplay, DifferencesDisplay, SlicesDisplay
 from .drawing import short
-from .page import Page, Picture, Section, Table, as_sentences, columns_of, headline, origin, picture
+from .page import Page, Picture, Section, Table, as_sentences, columns_of, headline, picture, provenance
 
 _SHOWN_PAIRS = 3
 _SHOWN_QUERIES = 5
@@ -78,7 +71,7 @@ def render_evaluation(
     evaluation: Evaluation, *, items: Any | None = None, title: str | None = None, command: str | None = None
 ) -> str:
     """Return the page that :func:`write_evaluation` writes."""
-    all_verdicts, metric = verdicts(evaluation), evaluation.measures[0].name
+    all_verdicts, metric = evaluation.verdicts(), evaluation.measures[0].name
     first = [one for one in all_verdicts if one.row["metric"] == metric]
     names, n_queries = list(evaluation.runs), int(evaluation.table["n_queries"].max() or 0)  # type: ignore[arg-type]
     of_title = f"{len(names)} runs compared" if len(names) > 2 else " and ".join(names)
@@ -135,7 +128,7 @@ def _findings(evaluation: Evaluation, all_verdicts: list[Verdict]) -> list[Findi
         overturned = one.clear and one.bounds is not None and one.bounds[0] < 0 < one.bounds[1]
         if overturned and one.open_sentence is not None and one.row["metric"] == first:
             findings.append(Finding("unjudged", "items", "warning", one.open_sentence))
-    findings += [Finding("slice", "method", "warning", one) for ahead, one in slice_sentences(evaluation) if not ahead]
+    findings += [Finding("slice", "method", "warning", one) for ahead, one in evaluation.slice_sentences() if not ahead]
     findings += [Finding("left_out", "judgments", "info", note) for note in evaluation.notes]
     if not all_verdicts:
         findings.append(Finding("one_run", "method", "info", "only one run: there is nothing to compare it with"))
@@ -167,9 +160,8 @@ def _values(evaluation: Evaluation) -> Section:
         rows = evaluation.table.filter(pl.col("metric") == measure.name, pl.col("value").is_not_null())
         rows = rows.sort("value", descending=measure.larger_is_better, maintain_order=True)
         means.append(rows)
-        shown = rows.select(method="run", value="value", lower="lower", upper="upper").with_columns(
-            best=pl.int_range(pl.len()) == 0, tied=pl.lit(None, pl.Boolean)
-        )
+        shown = rows.select("value", "lower", "upper", method="run", best=pl.int_range(pl.len()) == 0)
+        shown = shown.with_columns(tied=pl.lit(None, pl.Boolean))
         if len(shown):
             of = Measured(measure.name, measure.description, measure.larger_is_better, "truth")
             caption = f"{headline(measure.description)}: mean over queries, with its interval."
@@ -191,8 +183,7 @@ def _pairs(evaluation: Evaluation, first: list[Verdict], items: Any | None) -> l
         if row["difference"] is None:
             continue
         names = [short(row[name], _NAME) for name in ("run", "other")]
-        keys = [pl.col(name) == row[name] for name in ("metric", "run", "other")]
-        of_pair = evaluation.differences.filter(*keys).sort(["difference", "query"])
+        of_pair = evaluation.differences_of(row).sort("difference", "query")
         display = DifferencesDisplay.from_evaluation(evaluation, run=row["run"], other=row["other"], metric=metric)
         caption = f"Difference in {metric} on each query: {short(row['run'])} less {short(row['other'])}."
         columns = columns_of("queries", run=names[0], other=names[1])
@@ -210,9 +201,9 @@ def _extremes(evaluation: Evaluation, row: dict[str, Any], items: Any | None, nu
     depth = evaluation.measures[0].parameters.get("k") or _DEPTH
     run, other = (short(row[name], _NAME) for name in ("run", "other"))
     columns, tables = columns_of("query-items", run=run, other=other), []
-    for words, part in zip(("loss", "gain"), extreme_queries(evaluation, row, _SHOWN_QUERIES), strict=True):
+    for words, part in zip(("loss", "gain"), evaluation.extreme_queries(row, _SHOWN_QUERIES), strict=True):
         for place, one in enumerate(part.iter_rows(named=True)):
-            frame = items_of_query(evaluation, one["query"], (row["run"], row["other"]), depth)
+            frame = evaluation.items_of_query(one["query"], (row["run"], row["other"]), depth)
             if items is not None and len(frame):
                 wanted = Items(Index(pl.Series([one["query"]])), np.zeros(len(frame), np.int32), frame["item"])
                 frame = frame.hstack(describe_items(items, wanted))
@@ -230,7 +221,7 @@ def _slices(evaluation: Evaluation) -> Section | None:
     if evaluation.slices is None or not len(evaluation.slices):
         return None
     metric = evaluation.measures[0].name
-    by_slice = slice_sentences(evaluation)
+    by_slice = evaluation.slice_sentences()
     pictures: list[Picture] = []
     rows = evaluation.slices.filter(pl.col("metric") == metric, pl.col("difference").is_not_null())
     pairs = rows.select("run", "other").unique(maintain_order=True).rows()
@@ -247,7 +238,7 @@ def _slices(evaluation: Evaluation) -> Section | None:
 
 def _unjudged_effect(evaluation: Evaluation, first: list[Verdict]) -> Section | None:
     """How far the items without truth could move the values."""
-    sentence = unjudged_sentence(evaluation)
+    sentence = evaluation.unjudged_sentence()
     if sentence is None:
         return None
     metric = evaluation.measures[0].name
@@ -265,12 +256,10 @@ def _unjudged_effect(evaluation: Evaluation, first: list[Verdict]) -> Section | 
 def _provenance_section(evaluation: Evaluation, command: str | None) -> Section:
     """How the page was made."""
     first = next(iter(evaluation.runs.values()))
-    facts = [
+    made = [
         ("truth", f"{len(first.truth):,} {first.truth.form}{'' if first.truth.form == 'pairs' else 's'}"),
         ("runs", ", ".join(f"{name} ({counted(int(a.ranked.sum()), 'item')})" for name, a in evaluation.runs.items())),
         ("metrics", ", ".join(f"{m.name}: {m.description}" for m in evaluation.measures)),
         ("tests", "paired randomisation over queries (two-sided), Holm's correction by metric; Student's t beside"),
-        *origin(),
     ]
-    commands = (command,) if command else ()
-    return Section("making", "How this was made", "How this was made", facts=tuple(facts), commands=commands)
+    return provenance(made, command)

@@ -26,18 +26,7 @@ from ..review.sentences import BY_QUALITY
 from ..wording import counted, percent, shell_words
 from . import displays
 from .drawing import CAPTIONS, Display
-from .page import (
-    Page,
-    Picture,
-    Section,
-    Table,
-    as_sentences,
-    columns_of,
-    headline,
-    origin,
-    picture,
-    plain_columns,
-)
+from .page import Page, Picture, Section, Table, as_sentences, columns_of, headline, picture, plain_columns, provenance
 
 _FIGURES = r" ?\(?quality [0-9.]+(, [0-9.]+ to [0-9.]+)?\)?"
 _SHOWN_QUERIES = 2
@@ -414,14 +403,12 @@ def _provenance(facts: Facts, findings: Findings, judged: Judgments | Mixed, com
     made += [(f"parameter {name}", _value(value)) for name, value in consensus.params.items()]
     short_ones = {name: value for name, value in consensus.estimates.items() if np.size(value) <= _MOST_ESTIMATES}
     made += [(f"estimated {name}", _value(value)) for name, value in short_ones.items()]
-    made += [("judgments", count_kinds(judged)), ("fingerprint of the judgments", fingerprint(judged)), *origin()]
+    made += [("judgments", count_kinds(judged)), ("fingerprint of the judgments", fingerprint(judged))]
     pictures = _draw_picture(lambda: displays.ConvergenceDisplay.from_consensus(consensus), "convergence")
-    commands = (command,) if command else ()
-    heading = headline(convergence.sentence, convergence) if convergence else "How this was made"
-    return Section("making", "How this was made", heading, (), pictures, facts=tuple(made), commands=commands)
+    return provenance(made, command, headline(convergence.sentence, convergence) if convergence else "", pictures)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     """A parameter as it is shown."""
     if isinstance(value, dict):
         return ", ".join(f"{key}={_value(inner)}" for key, inner in value.items())
@@ -429,7 +416,7 @@ def _value(value: Any) -> str:
     return text if len(text) <= 300 else f"{text[:299]}…"
 
 
-def without_command(command: str, annotators: Sequence[Any]) -> str:
+def without_command(command: str, annotators: Sequence[object]) -> str:
     """Return the command that leaves annotators out.
 
     Examples

@@ -55,12 +55,10 @@ def _figures(found: Moderation) -> list[tuple[str, str]]:
         return f"{of[name]:.2f} ({of[f'{name}_lower']:.2f} to {of[f'{name}_upper']:.2f})"
 
     index = "not known" if of["separation_index"] is None else f"{of['separation_index']:.1f}"
-    return [
-        ("scripts", f"{len(found.scripts):,}"), ("judges", f"{len(found.judges):,}"),
-        ("judgements", f"{len(found.judgements):,}"), ("reliability", bounds("adjusted")),
-        ("split-half reliability", bounds("split_half")), ("scale separation reliability", bounds("separation")),
-        ("separation index", index),
-    ]  # fmt: skip
+    figures = {name: f"{len(getattr(found, name)):,}" for name in ("scripts", "judges", "judgements")}
+    figures |= {"reliability": bounds("adjusted"), "split-half reliability": bounds("split_half")}
+    figures |= {"scale separation reliability": bounds("separation"), "separation index": index}
+    return list(figures.items())
 
 
 def _cells(table: pl.DataFrame, names: list[str], most: int) -> dict[str, Any]:

@@ -108,6 +108,14 @@ def as_sentences(texts: Iterable[str | Finding]) -> tuple[str, ...]:
     return tuple(f"{headline(*((one, None) if isinstance(one, str) else (one.sentence, one)))}." for one in texts)
 
 
+def provenance(
+    facts: Sequence[tuple[str, str]], command: str | None, heading: str = "", pictures: tuple[Picture, ...] = ()
+) -> Section:
+    """Return the section on how a page was made: from what, by which version, when, and by which command."""
+    words = ("making", "How this was made", heading or "How this was made")
+    return Section(*words, (), pictures, facts=(*facts, *origin()), commands=(command,) if command else ())
+
+
 def origin() -> list[tuple[str, str]]:
     """Return which version made a page, and when."""
     from .. import __version__
@@ -141,7 +149,7 @@ class Page:
         return render_template("report.html.j2", **{**vars(self), "sections": sections}, **around)
 
 
-def render_template(name: str, **words: Any) -> str:
+def render_template(name: str, **words: object) -> str:
     """Return the page of a template, everything that is put into it escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -232,10 +240,7 @@ class Table:
     @property
     def first(self) -> list[list[str]]:
         """The first rows as they are shown."""
-        return [
-            [cell_text(cell, column) for cell, column in zip(row, self.columns, strict=True)]
-            for row in self.rows[:PAGE]
-        ]
+        return [[cell_text(*pair) for pair in zip(row, self.columns, strict=True)] for row in self.rows[:PAGE]]
 
     def data(self) -> Markup:
         """Return all rows as JSON that can stand within a page."""
@@ -253,7 +258,7 @@ class Table:
         return styles
 
 
-def embed_json(value: Any) -> Markup:
+def embed_json(value: object) -> Markup:
     """Return a value as JSON that cannot end the element it stands in, nor begin another.
 
     Examples

@@ -23,7 +23,7 @@ from ..data.truth import Truth
 from ..errors import JudgmentError, ParameterError, UnknownNameError
 from ..metrics.measures import Measure, parse
 from ..metrics.ranking import TIES
-from ..metrics.significance import bootstrap_interval, holm, mean_interval, paired_randomisation, paired_t
+from ..metrics.significance import bootstrap_interval, expect_level, holm, mean_interval, paired_randomisation, paired_t
 from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import counted, did_you_mean, one_of, option, percent
 
@@ -343,10 +343,8 @@ def _spaced_counts(most: int) -> Counts:
     return np.unique(np.geomspace(1, most, _MAX_COUNTS).round().astype(np.int64))
 
 
-_DEFAULT_METRICS = {
-    "grade": ("ndcg@10", "map", "tau"), "rank": ("tau", "pair_accuracy"), "pairs": ("preference_accuracy",),
-    "class": ("accuracy",),
-}  # fmt: skip
+_DEFAULT_METRICS = {"grade": ("ndcg@10", "map", "tau"), "rank": ("tau", "pair_accuracy")}
+_DEFAULT_METRICS |= {"pairs": ("preference_accuracy",), "class": ("accuracy",)}
 """Form of a truth -> the metrics that fit it."""
 _MEAN_DRAWS = 20
 
@@ -408,6 +406,81 @@ class Evaluation(Shown):
     def frame(self) -> pl.DataFrame:
         """Return the table of measures."""
         return self.table
+
+    def measure(self, name: str) -> Measure:
+        """Return the measure of this name."""
+        return next(measure for measure in self.measures if measure.name == name)
+
+    def differences_of(self, row: Mapping[str, Any]) -> pl.DataFrame:
+        """Return the differences of the metric and the two runs that a row of tests is about."""
+        return self.differences.filter(pl.col(name) == row[name] for name in ("metric", "run", "other"))
+
+    def verdicts(self) -> list[Verdict]:
+        """Return what was found of each tested pair of runs, metric by metric."""
+        all_verdicts = []
+        for row in self.comparisons.iter_rows(named=True):
+            measure = self.measure(row["metric"])
+            ahead = ((row["difference"] or 0.0) > 0) == measure.larger_is_better
+            bounds = (
+                difference_bounds(self.runs[row["run"]], self.runs[row["other"]], measure) if self.bounded else None
+            )
+            all_verdicts.append(Verdict(row, ahead, row["p_holm"] is not None and row["p_holm"] <= CLEAR, bounds))
+        return all_verdicts
+
+    def slice_sentences(self) -> list[tuple[bool, str]]:
+        """Return the slices of the first metric with a clear difference: whether the run is ahead, and a sentence."""
+        sentences = []
+        for row in self.slices.iter_rows(named=True) if self.slices is not None else ():
+            measure = self.measures[0]
+            if row["metric"] == measure.name and row["p_holm"] is not None and row["p_holm"] <= CLEAR:
+                ahead = (row["difference"] > 0) == measure.larger_is_better
+                what = f"{row['run']} is {'better' if ahead else 'worse'} than {row['other']} by {measure.name}"
+                found = f"{row['difference']:+.4f} on {counted(row['n_queries'], 'query')}, p = {row['p_holm']:.3g}"
+                sentences.append((ahead, f"where {row['by']} is {row['slice']}, {what}: {found} over the slices"))
+        return sentences
+
+    def unjudged_sentence(self) -> str | None:
+        """Return how much of what the first metric reads is unjudged, ``None`` where all of it is judged."""
+        rows = self.table.filter(pl.col("metric") == self.measures[0].name).drop_nulls("unjudged")
+        if not len(rows) or not rows["unjudged"].max():
+            return None
+        depth = self.measures[0].parameters.get("k")
+        where = f"in the first {depth} places" if depth else "in all places"
+        shares = ", ".join(f"{row['run']} {percent(row['unjudged'])}" for row in rows.iter_rows(named=True))
+        return f"unjudged items {where}: {shares}"
+
+    def extreme_queries(self, row: dict[str, Any], number: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the queries of the largest losses and of the largest gains of a tested pair, the extreme first."""
+        larger, parts = self.measure(row["metric"]).larger_is_better, []
+        for outcome, falling in (("loss", not larger), ("win", larger)):
+            part = self.differences_of(row).filter(pl.col("outcome") == outcome)
+            parts.append(part.sort(["difference", "query"], descending=[falling, False]).head(number))
+        return parts[0], parts[1]
+
+    def items_of_query(self, query: str, names: tuple[str, str], depth: int = 10) -> pl.DataFrame:
+        """Return the items that one of two runs has among the first: item, grade, and the rank in each run.
+
+        Examples
+        --------
+        >>> from crowdrank.api import evaluate_runs
+        >>> truth = {"query": list("aabb"), "item": list("xyxy"), "grade": [1, 0] * 2}
+        >>> runs = {name: {**truth, "score": scores} for name, scores in (("old", [0, 1] * 2), ("new", [1, 0] * 2))}
+        >>> evaluate_runs(runs, truth).items_of_query("a", ("new", "old")).rows()
+        [('x', 1.0, 1, 2), ('y', 0.0, 2, 1)]
+        """
+        tables = []
+        for name in names:
+            aligned = self.runs[name]
+            items = aligned.run.items
+            grade = np.where(aligned.judged, aligned.grade, np.nan)
+            frame = pl.DataFrame({"item": items.ids.cast(pl.String), "grade": grade, "rank": aligned.places() + 1})
+            here = items.query_ids().cast(pl.String) == query if not items.single else pl.lit(True)
+            tables.append(frame.filter(here, pl.Series(aligned.ranked)))
+        both = tables[0].join(tables[1], on="item", how="full", coalesce=True)
+        known = pl.coalesce("grade", "grade_right").fill_nan(None).alias("grade")
+        both = both.select("item", known, "rank", "rank_right")
+        near = both.filter((pl.col("rank") <= depth) | (pl.col("rank_right") <= depth))
+        return near.sort(["rank", "rank_right", "item"], nulls_last=True)
 
 
 def measure_runs(
@@ -499,8 +572,7 @@ def checked_measures(
         one_of(ties, (*TIES, *TIES_BY_ID), "ties")
     if unjudged not in ("drop", "zero"):
         raise ParameterError(f"unjudged={unjudged!r} is neither 'drop' nor 'zero'")
-    if not 0 < level < 1:
-        raise ParameterError(f"level={level!r} is not a probability; give a number between 0 and 1, for example 0.95")
+    expect_level(level)
     return [parse(name) for name in ([metrics] if isinstance(metrics, str) else metrics or ())]
 
 
@@ -700,75 +772,3 @@ class Verdict:
 def counts_in_words(row: dict[str, Any]) -> str:
     """Return wins, losses and ties in words."""
     return ", ".join(counted(row[name], word) for name, word in (("wins", "win"), ("losses", "loss"), ("ties", "tie")))
-
-
-def verdicts(evaluation: Evaluation) -> list[Verdict]:
-    """Return what was found of each tested pair of runs, metric by metric."""
-    measures = {measure.name: measure for measure in evaluation.measures}
-    all_verdicts = []
-    for row in evaluation.comparisons.iter_rows(named=True):
-        measure, one, other = measures[row["metric"]], evaluation.runs[row["run"]], evaluation.runs[row["other"]]
-        ahead = ((row["difference"] or 0.0) > 0) == measure.larger_is_better
-        bounds = difference_bounds(one, other, measure) if evaluation.bounded else None
-        all_verdicts.append(Verdict(row, ahead, row["p_holm"] is not None and row["p_holm"] <= CLEAR, bounds))
-    return all_verdicts
-
-
-def slice_sentences(evaluation: Evaluation) -> list[tuple[bool, str]]:
-    """Return the slices of the first metric with a clear difference: whether the run is ahead, and a sentence."""
-    sentences = []
-    for row in evaluation.slices.iter_rows(named=True) if evaluation.slices is not None else ():
-        measure = evaluation.measures[0]
-        if row["metric"] == measure.name and row["p_holm"] is not None and row["p_holm"] <= CLEAR:
-            ahead = (row["difference"] > 0) == measure.larger_is_better
-            what = f"{row['run']} is {'better' if ahead else 'worse'} than {row['other']} by {measure.name}"
-            found = f"{row['difference']:+.4f} on {counted(row['n_queries'], 'query')}, p = {row['p_holm']:.3g}"
-            sentences.append((ahead, f"where {row['by']} is {row['slice']}, {what}: {found} over the slices"))
-    return sentences
-
-
-def unjudged_sentence(evaluation: Evaluation) -> str | None:
-    """Return how much of what the first metric reads is unjudged, ``None`` where all of it is judged."""
-    rows = evaluation.table.filter(pl.col("metric") == evaluation.measures[0].name).drop_nulls("unjudged")
-    if not len(rows) or not rows["unjudged"].max():
-        return None
-    depth = evaluation.measures[0].parameters.get("k")
-    where = f"in the first {depth} places" if depth else "in all places"
-    shares = ", ".join(f"{row['run']} {percent(row['unjudged'])}" for row in rows.iter_rows(named=True))
-    return f"unjudged items {where}: {shares}"
-
-
-def extreme_queries(evaluation: Evaluation, row: dict[str, Any], number: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the queries of the largest losses and of the largest gains of a tested pair, the extreme first."""
-    of_pair = evaluation.differences.filter(pl.col(name) == row[name] for name in ("metric", "run", "other"))
-    larger = {measure.name: measure.larger_is_better for measure in evaluation.measures}[row["metric"]]
-    parts = []
-    for outcome, falling in (("loss", not larger), ("win", larger)):
-        part = of_pair.filter(pl.col("outcome") == outcome)
-        parts.append(part.sort(["difference", "query"], descending=[falling, False]).head(number))
-    return parts[0], parts[1]
-
-
-def items_of_query(evaluation: Evaluation, query: str, names: tuple[str, str], depth: int = 10) -> pl.DataFrame:
-    """Return the items that one of two runs has among the first: item, grade, and the rank in each run.
-
-    Examples
-    --------
-    >>> from crowdrank.api import evaluate_runs
-    >>> truth = {"query": list("aabb"), "item": list("xyxy"), "grade": [1, 0] * 2}
-    >>> runs = {name: {**truth, "score": scores} for name, scores in (("old", [0, 1] * 2), ("new", [1, 0] * 2))}
-    >>> items_of_query(evaluate_runs(runs, truth), "a", ("new", "old")).rows()
-    [('x', 1.0, 1, 2), ('y', 0.0, 2, 1)]
-    """
-    tables = []
-    for name in names:
-        aligned = evaluation.runs[name]
-        items = aligned.run.items
-        grade = np.where(aligned.judged, aligned.grade, np.nan)
-        frame = pl.DataFrame({"item": items.ids.cast(pl.String), "grade": grade, "rank": aligned.places() + 1})
-        here = items.query_ids().cast(pl.String) == query if not items.single else pl.lit(True)
-        tables.append(frame.filter(here, pl.Series(aligned.ranked)))
-    both = tables[0].join(tables[1], on="item", how="full", coalesce=True)
-    both = both.select("item", pl.coalesce("grade", "grade_right").fill_nan(None).alias("grade"), "rank", "rank_right")
-    near = both.filter((pl.col("rank") <= depth) | (pl.col("rank_right") <= depth))
-    return near.sort(["rank", "rank_right", "item"], nulls_last=True)
