@@ -260,8 +260,7 @@ def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
         report_written(asked.soft_labels, talk)
     if asked.report is not None:
         _write_report(facts(), packed, asked, talk)
-    outcomes = [api.check(one, facts()) for one in asked.conditions]
-    holding = [outcome.sentence for outcome in outcomes if outcome.holds]
+    holding = list(filter(None, (api.check(one, facts()) for one in asked.conditions)))
     if asked.summary is not None:
         shown = None
         if isinstance(consensus, api.Consensus):

@@ -157,5 +157,4 @@ def _holding(conditions: list[Any], table: pl.DataFrame, ids: str | None) -> lis
         return api.Values(known[quantity].cast(float).to_numpy(), known[ids or quantity]) if len(known) else None
 
     instead = "these judgments do not give it; put it on something else"
-    outcomes = [api.check_values(one, read, instead) for one in conditions]
-    return [outcome.sentence for outcome in outcomes if outcome.holds]
+    return list(filter(None, (api.check_values(one, read, instead) for one in conditions)))

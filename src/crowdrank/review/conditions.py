@@ -18,9 +18,7 @@ from .findings import Facts, name
 from .fragility import Fragility
 from .sentences import BY_QUALITY, MESSAGES, SURE, fill
 
-_COMPARE: dict[str, Callable[[Any, float], Any]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
+_COMPARE = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 _FORM = "write for example quality<0.6, or alpha<0.2 and n_suspects>3"
 _SPLIT = re.compile(r"\s+(and|or)\s+")
 _TERM = re.compile(r"\s*([A-Za-z_]\w*)\s*(<=|>=|==|!=|<|>|=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
@@ -108,14 +106,6 @@ class Condition:
         return f"{self.quantity}{self.compare}{self.number:g}"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Whether a condition holds, and for what."""
-
-    holds: bool
-    sentence: str
-
-
 def parse_condition(text: str, quantities: Collection[str] | None = None) -> tuple[tuple[Condition, ...], ...]:
     """Return a condition as alternatives, each of comparisons that hold together; ``and`` binds before ``or``.
 
@@ -148,36 +138,36 @@ def _comparison(piece: str, whole: str, known: Collection[str]) -> Condition:
     return Condition(quantity, "==" if compare == "=" else compare, float(number) / (100 if per_cent else 1))
 
 
-def check(condition: tuple[tuple[Condition, ...], ...], facts: Facts) -> Outcome:
-    """Return whether a condition holds, and the first alternative that does in words."""
+def check(condition: tuple[tuple[Condition, ...], ...], facts: Facts) -> str:
+    """Return the first alternative of a condition that holds, and of what, in words; empty where none does."""
     unknown = fill(MESSAGES["no_quantity"], method=facts.consensus.method)
     return check_values(condition, lambda quantity: QUANTITIES[quantity](facts), unknown)
 
 
 def check_values(
     condition: tuple[tuple[Condition, ...], ...], read: Callable[[str], Values | float | None], unknown: str
-) -> Outcome:
+) -> str:
     """Return the same of quantities that are read by name; ``unknown`` says why one is not known."""
     for both in condition:
-        outcomes = [_outcome(one, read(one.quantity), unknown) for one in both]
-        if all(outcome.holds for outcome in outcomes):
-            return Outcome(True, " and ".join(outcome.sentence for outcome in outcomes))
-    return Outcome(False, "")
+        sentences = [_holds_of(one, read(one.quantity), unknown) for one in both]
+        if all(sentences):
+            return " and ".join(sentences)
+    return ""
 
 
-def _outcome(one: Condition, known: Values | float | None, unknown: str) -> Outcome:
-    """Whether a comparison holds, of what."""
+def _holds_of(one: Condition, known: Values | float | None, unknown: str) -> str:
+    """What a comparison holds of, in words; empty where it does not hold."""
     if known is None or (not isinstance(known, Values) and not np.isfinite(known)):
         raise ParameterError(f"{one.quantity} is not known here: {unknown}")
     values = known.values if isinstance(known, Values) else np.array([float(known)])
-    mask: Bools = np.asarray(_COMPARE[one.compare](values, one.number))
+    mask: Bools = getattr(operator, _COMPARE[one.compare])(values, one.number)
     if not mask.any():
-        return Outcome(False, "")
+        return ""
     if not isinstance(known, Values) or len(values) == 1:
-        return Outcome(True, f"{one.quantity} is {values[0]:.4g} ({one})")
+        return f"{one.quantity} is {values[0]:.4g} ({one})"
     where = np.flatnonzero(mask)
     # what is furthest from the number is worst
     where = where[np.argsort(-np.abs(values[where] - one.number), kind="stable")]
     values_of_ids = [f"{name(known.ids[int(w)])} {values[w]:.4g}" for w in where[:_MAX_IDS_SHOWN]]
     which = first_few(values_of_ids, len(where), _MAX_IDS_SHOWN)
-    return Outcome(True, f"{one} holds of {len(where):,} of {len(mask):,}: {which}")
+    return f"{one} holds of {len(where):,} of {len(mask):,}: {which}"
