@@ -20,7 +20,7 @@ from ..data.index import factorize
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Floats
 from ..wording import one_of
-from .queries import arrange, dense_codes, one_dimensional
+from .queries import Ids, arrange, dense_codes, one_dimensional
 
 LEVELS = ("nominal", "ordinal", "interval")
 WEIGHTS = ("linear", "quadratic")
@@ -29,7 +29,7 @@ WEIGHTS = ("linear", "quadratic")
 _TABLE_CELLS = 1 << 24
 
 
-def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, level: str | None = None) -> float:
+def krippendorff_alpha(item: Any, annotator: Ids = None, grade: Ids = None, *, level: str | None = None) -> float:
     r"""Krippendorff's alpha: one minus observed disagreement divided by that expected by chance [Krippendorff11]_.
 
     .. math:: \alpha = 1 - \frac{D_o}{D_e}, \qquad
@@ -67,11 +67,11 @@ def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, l
     items, values, own = _coded_judgments(item, annotator, grade, ordered=level != "nominal")
     paired = _expect_pairs(items, own)[items] > 0
     items, values, own = items[paired], values[paired], None if own is None else own[paired]
+    size, compared = np.bincount(items), count_ordered_pairs(items, own)
     if level == "nominal":
         # pairs of unlike grades within items, by one less than their grades, and overall
-        size, compared = np.bincount(items), _count_ordered_pairs(items, own)
         several, totals = compared > 0, np.bincount(values).astype(np.float64)
-        unlike = compared[several] - _equal_pairs(items, values, own, len(size))[several]
+        unlike = compared[several] - equal_pairs(items, values, own, len(size))[several]
         within = float(np.sum(unlike * (size[several] / compared[several])))
         total = float((float(len(items)) ** 2 - totals @ totals) / len(items))
     else:
@@ -79,12 +79,15 @@ def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, l
             # the count of grades between two grades is the difference of their middle ranks
             codes, counts = np.unique(values, return_inverse=True, return_counts=True)[1:]
             values = (np.cumsum(counts) - counts / 2)[codes]
-        within, total = _squares(items, values, own)
+        # squared differences within items, by one less than their grades, and overall; both on the same scale
+        values = values - values.mean()
+        spread = _squared_deviations(items, values) - (0.0 if own is None else _squared_deviations(own, values))
+        within, total = float(spread @ (size[items] / compared[items])), float(values @ values)
     n = len(items)
     return 1 - (n - 1) / n * within / total if total > 0 else float("nan")
 
 
-def fleiss_kappa(item: Any, annotator: Any = None, grade: Any = None) -> float:
+def fleiss_kappa(item: Any, annotator: Ids = None, grade: Ids = None) -> float:
     r"""Fleiss' kappa of nominal grades: agreement on an item beyond that of grades drawn at random [Fleiss71]_.
 
     .. math:: \kappa = \frac{\bar P - \bar P_e}{1 - \bar P_e}
@@ -116,7 +119,7 @@ def fleiss_kappa(item: Any, annotator: Any = None, grade: Any = None) -> float:
     items, codes, own = _coded_judgments(item, annotator, grade, ordered=False)
     size, compared = np.bincount(items), _expect_pairs(items, own)
     several = compared > 0
-    observed = float(np.mean(_equal_pairs(items, codes, own, len(size))[several] / compared[several]))
+    observed = float(np.mean(equal_pairs(items, codes, own, len(size))[several] / compared[several]))
     shares = np.bincount(codes, 1 / size[items]) / len(size)
     expected = float(shares @ shares)
     return (observed - expected) / (1 - expected) if len(shares) > 1 else float("nan")
@@ -177,7 +180,7 @@ def cohen_kappa(
     return 1 - float((cost * observed).sum()) / expected if expected > 0 else float("nan")
 
 
-def accuracy(truth: ArrayLike, chosen: ArrayLike, qid: Any = None, *, per_query: bool = False) -> float | Floats:
+def accuracy(truth: ArrayLike, chosen: ArrayLike, qid: Ids = None, *, per_query: bool = False) -> float | Floats:
     """Accuracy: share of items whose chosen class is the true one; the mean over queries, or one value for each.
 
     Examples
@@ -206,7 +209,7 @@ def _level(item: Any, level: str | None) -> str:
 
 
 def _coded_judgments(
-    item: Any, annotator: Any, grade: Any, *, ordered: bool
+    item: Any, annotator: Ids, grade: Ids, *, ordered: bool
 ) -> tuple[Counts, NDArray[Any], Counts | None]:
     """Item code and grade (its level code where no order is needed) of each judgment that was made.
 
@@ -217,7 +220,7 @@ def _coded_judgments(
             raise ParameterError("a Grades holds annotators and grades already; leave the other arguments out")
         codes = np.unique(item.item, return_inverse=True)[1]
         given = item.grade if ordered else _class_codes(item.grade)
-        return codes, given, _own_cells(codes, item.annotator if len(item.annotators) else None)
+        return codes, given, own_cells(codes, item.annotator if len(item.annotators) else None)
     if grade is None:
         raise ParameterError("the grades are missing; pass a Grades, or item= and grade= with a row per judgment")
     column = grade if isinstance(grade, pl.Series) else np.asarray(grade)
@@ -232,20 +235,20 @@ def _coded_judgments(
         raise JudgmentError("there is no grade to measure agreement on; give at least two judgments of an item")
     rows = np.flatnonzero(made)
     codes = dense_codes(ids[rows], "item", rows)[0]
-    own = None if who is None else _own_cells(codes, dense_codes(who[rows], "annotator", rows)[0])
+    own = None if who is None else own_cells(codes, dense_codes(who[rows], "annotator", rows)[0])
     return codes, values[made], own
 
 
-def _own_cells(items: Counts, annotator: Any) -> Counts | None:
-    """A number for each item and annotator, ``None`` where nobody graded an item twice."""
+def own_cells(items: Counts, annotator: Any) -> Counts | None:
+    """Return a number for each item and annotator, ``None`` where nobody graded an item twice."""
     if annotator is None or not len(annotator):
         return None
     cells, own = np.unique(items.astype(np.int64) * (int(annotator.max()) + 1) + annotator, return_inverse=True)
     return None if len(cells) == len(items) else own
 
 
-def _count_ordered_pairs(items: Counts, own: Counts | None) -> Counts:
-    """Ordered pairs of grades by different annotators of each item."""
+def count_ordered_pairs(items: Counts, own: Counts | None) -> Counts:
+    """Return the number of ordered pairs of grades by different annotators of each item."""
     size = np.bincount(items)
     if own is None:
         return size * (size - 1)
@@ -257,7 +260,7 @@ def _count_ordered_pairs(items: Counts, own: Counts | None) -> Counts:
 
 def _expect_pairs(items: Counts, own: Counts | None) -> Counts:
     """The same; refused where there are none."""
-    pairs, by = _count_ordered_pairs(items, own), "" if own is None else " by different annotators"
+    pairs, by = count_ordered_pairs(items, own), "" if own is None else " by different annotators"
     if not pairs.any():
         odd = f"no item has two grades{by}, so there is no agreement to measure"
         raise JudgmentError(f"{odd}; collect a second judgment of some items")
@@ -286,22 +289,14 @@ def _class_codes(column: NDArray[Any] | pl.Series) -> Counts:
         raise JudgmentError("grades mix numbers and text; turn them all into text") from error
 
 
-def _squares(items: Counts, values: Floats, own: Counts | None) -> tuple[float, float]:
-    """Squared differences within items, by one less than their grades, and overall; both on the same scale."""
-    values = values - values.mean()
-    size, compared = np.bincount(items), _count_ordered_pairs(items, own)
-    spread = _squared_deviations(items, values) - (0.0 if own is None else _squared_deviations(own, values))
-    return float(spread @ (size[items] / compared[items])), float(values @ values)
-
-
 def _squared_deviations(cell: Counts, values: Floats) -> Floats:
     """Squared distance of each value from the mean of its cell, times the size of that."""
     size = np.bincount(cell)
     return (values - (np.bincount(cell, values) / np.maximum(size, 1))[cell]) ** 2 * size[cell]
 
 
-def _equal_pairs(items: Counts, codes: Counts, own: Counts | None, n_items: int) -> Floats:
-    """Ordered pairs of equal grades by different annotators of each item."""
+def equal_pairs(items: Counts, codes: Counts, own: Counts | None, n_items: int) -> Floats:
+    """Return the number of ordered pairs of equal grades by different annotators of each item."""
     cells, counts = _cell_counts(items, codes)
     if own is None:
         return np.bincount(cells, counts * (counts - 1.0), n_items).astype(np.float64)

@@ -12,8 +12,6 @@ value when ties are shuffled, where scipy gives NaN.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -21,7 +19,7 @@ from ..errors import JudgmentError
 from ..kernels.threads import read_only
 from ..protocols import Bools, Floats
 from ..wording import one_of
-from .queries import Arranged, arrange, dense_codes, numbers, one_dimensional, over_queries, share, summary
+from .queries import Arranged, Ids, arrange, dense_codes, numbers, one_dimensional, over_queries, share, summary
 
 VARIANTS = ("a", "b")
 
@@ -31,7 +29,7 @@ _MAX_WHOLE_NUMBER = 1e12
 def kendall_tau(
     truth: ArrayLike,
     scores: ArrayLike,
-    qid: Any = None,
+    qid: Ids = None,
     *,
     variant: str = "b",
     empty: str = "skip",
@@ -66,7 +64,7 @@ def kendall_tau(
 
 
 def pair_accuracy(
-    truth: ArrayLike, scores: ArrayLike, qid: Any = None, *, empty: str = "skip", per_query: bool = False
+    truth: ArrayLike, scores: ArrayLike, qid: Ids = None, *, empty: str = "skip", per_query: bool = False
 ) -> float | Floats:
     """Pair accuracy: share of pairs of unequal truth that the scores order correctly; tied scores count one half.
 
@@ -85,7 +83,7 @@ def pair_accuracy(
 
 
 def tau_ap(
-    truth: ArrayLike, scores: ArrayLike, qid: Any = None, *, empty: str = "skip", per_query: bool = False
+    truth: ArrayLike, scores: ArrayLike, qid: Ids = None, *, empty: str = "skip", per_query: bool = False
 ) -> float | Floats:
     r"""AP correlation: Kendall's tau that weighs the top of the ranking [Yilmaz08]_.
 
@@ -117,7 +115,7 @@ def tau_ap(
 
 
 def weighted_tau(
-    truth: ArrayLike, scores: ArrayLike, qid: Any = None, *, empty: str = "skip", per_query: bool = False
+    truth: ArrayLike, scores: ArrayLike, qid: Ids = None, *, empty: str = "skip", per_query: bool = False
 ) -> float | Floats:
     """Weighted tau: Kendall's tau b with pairs weighed by 1 / rank of one item plus 1 / rank of the other [Vigna15]_.
 
@@ -141,7 +139,7 @@ def weighted_tau(
 
 
 def spearman(
-    truth: ArrayLike, scores: ArrayLike, qid: Any = None, *, empty: str = "skip", per_query: bool = False
+    truth: ArrayLike, scores: ArrayLike, qid: Ids = None, *, empty: str = "skip", per_query: bool = False
 ) -> float | Floats:
     """Spearman's rho: correlation of the ranks, tied items sharing the mean of their ranks.
 
@@ -158,7 +156,7 @@ def spearman(
 
 
 def footrule(
-    truth: ArrayLike, scores: ArrayLike, qid: Any = None, *, empty: str = "skip", per_query: bool = False
+    truth: ArrayLike, scores: ArrayLike, qid: Ids = None, *, empty: str = "skip", per_query: bool = False
 ) -> float | Floats:
     r"""Spearman's footrule, a distance: how far items are from their true rank, 0 for the same order, 1 reversed.
 
@@ -182,7 +180,7 @@ def preference_accuracy(
     left_score: ArrayLike,
     right_score: ArrayLike,
     outcome: ArrayLike,
-    qid: Any = None,
+    qid: Ids = None,
     *,
     weight: ArrayLike | None = None,
     empty: str = "skip",

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from ..errors import ParameterError, UnknownNameError
 from ..protocols import Floats
 from ..wording import did_you_mean
+from .queries import Ids
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
@@ -76,7 +77,7 @@ class Measure:
         """Return whether the function has a parameter of that name."""
         return parameter in inspect.signature(self.function).parameters
 
-    def __call__(self, truth: ArrayLike, scores: ArrayLike, qid: Any = None) -> Floats:
+    def __call__(self, truth: ArrayLike, scores: ArrayLike, qid: Ids = None) -> Floats:
         """Return one value per query, in the order of the sorted query ids.
 
         For a measure that needs pairs, `truth` is the outcome of each pair (1, 0, -1), `scores` a table of pairs x
@@ -139,9 +140,8 @@ def parse(text: str) -> Measure:
         if entry.at is None:
             raise ParameterError(f"metric {name!r} takes no number after @; write {name!r} alone")
         if entry.at == "k" and not (isinstance(value, int) and value >= 1):
-            raise ParameterError(
-                f"metric {name}@{at} needs a whole number of at least 1 after @; for example {name}@10"
-            )
+            needed = f"a whole number of at least 1 after @; for example {name}@10"
+            raise ParameterError(f"metric {name}@{at} needs {needed}")
         if entry.at == "p" and not (isinstance(value, float) and 0 < value < 1):
             raise ParameterError(f"metric {name}@{at} needs a number between 0 and 1 after @; for example {name}@0.95")
         parameters[entry.at] = value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -17,6 +17,9 @@ from ..protocols import Bools, Counts, Floats
 from ..wording import one_of
 
 _ITEMS_PER_THREAD = 100_000  # about a millisecond of the fastest kernel, ten times what starting a thread takes
+
+Ids: TypeAlias = "ArrayLike | None"
+"""Ids of the queries, items or annotators of rows, of any type; ``None`` for one query, or where nobody is named."""
 
 EMPTY = {"zero": 0.0, "one": 1.0, "skip": np.nan}
 
@@ -64,7 +67,7 @@ def summary(values: Floats, defined: Bools, empty: str, per_query: bool) -> floa
     return float(counted.mean()) if len(counted) else float("nan")
 
 
-def arrange(truth: ArrayLike, scores: ArrayLike, qid: Any = None) -> Arranged:
+def arrange(truth: ArrayLike, scores: ArrayLike, qid: Ids = None) -> Arranged:
     """Return truth and scores query after query.
 
     Both are one-dimensional with `qid` of the same length (None: one query), or both are tables of queries x items.

@@ -36,7 +36,7 @@ from ..errors import JudgmentError, ParameterError
 from ..kernels.threads import read_only
 from ..protocols import Floats
 from ..wording import one_of, option
-from .queries import Arranged, arrange, cutoff, over_queries, share
+from .queries import Arranged, Ids, arrange, cutoff, over_queries, share
 
 TIES = {"first": 0, "average": 1, "worst": 2}
 GAINS = ("exponential", "linear")
@@ -48,7 +48,7 @@ _LARGEST_EXPONENT = 1000.0
 def ndcg(
     truth: ArrayLike,
     scores: ArrayLike,
-    qid: Any = None,
+    qid: Ids = None,
     k: int | None = 10,
     gain: str = "exponential",
     *,
@@ -100,7 +100,7 @@ def ndcg(
 def dcg(
     truth: ArrayLike,
     scores: ArrayLike,
-    qid: Any = None,
+    qid: Ids = None,
     k: int | None = 10,
     gain: str = "exponential",
     *,
@@ -123,7 +123,7 @@ def dcg(
 def precision(
     truth: ArrayLike,
     scores: ArrayLike,
-    qid: Any = None,
+    qid: Ids = None,
     k: int = 10,
     *,
     relevant_from: float = 1.0,
@@ -156,7 +156,7 @@ def precision(
 def recall(
     truth: ArrayLike,
     scores: ArrayLike,
-    qid: Any = None,
+    qid: Ids = None,
     k: int | None = 10,
     *,
     relevant_from: float = 1.0,
@@ -179,7 +179,7 @@ def recall(
 def rbp(
     truth: ArrayLike,
     scores: ArrayLike,
-    qid: Any = None,
+    qid: Ids = None,
     p: float = 0.95,
     k: int | None = None,
     *,
@@ -241,7 +241,7 @@ def rbp(
 def average_precision(
     truth: ArrayLike,
     scores: ArrayLike,
-    qid: Any = None,
+    qid: Ids = None,
     k: int | None = None,
     *,
     relevant_from: float = 1.0,
@@ -279,7 +279,7 @@ def average_precision(
 def reciprocal_rank(
     truth: ArrayLike,
     scores: ArrayLike,
-    qid: Any = None,
+    qid: Ids = None,
     k: int | None = None,
     *,
     relevant_from: float = 1.0,
@@ -304,7 +304,7 @@ def reciprocal_rank(
 def err(
     truth: ArrayLike,
     scores: ArrayLike,
-    qid: Any = None,
+    qid: Ids = None,
     k: int | None = 20,
     *,
     max_grade: float | None = None,
@@ -346,7 +346,7 @@ def err(
     return items.report(value, items.sums(stop) > 0, empty, per_query)
 
 
-def _gains(truth: ArrayLike, scores: ArrayLike, qid: Any, gain: str, negative: str) -> tuple[Arranged, bool]:
+def _gains(truth: ArrayLike, scores: ArrayLike, qid: Ids, gain: str, negative: str) -> tuple[Arranged, bool]:
     """Items whose grades can serve as gains, and whether the gain is exponential."""
     exponential = one_of(gain, GAINS, "gain") == "exponential"
     items = arrange(truth, scores, qid)
@@ -374,7 +374,7 @@ def _top_grade(items: Arranged, max_grade: float | None) -> float:
     return top
 
 
-def _relevant(truth: ArrayLike, scores: ArrayLike, qid: Any, relevant_from: float) -> tuple[Arranged, Floats]:
+def _relevant(truth: ArrayLike, scores: ArrayLike, qid: Ids, relevant_from: float) -> tuple[Arranged, Floats]:
     """Items, and 1 for each relevant one, 0 for the others."""
     items = arrange(truth, scores, qid)
     return items, read_only((items.truth >= relevant_from).astype(np.float64))

@@ -10,8 +10,7 @@ import polars as pl
 from ..data.consensus import Consensus
 from ..data.grades import MAX_LEVELS
 from ..data.judgments import Grades, Judgments, Mixed, parts_of
-from ..metrics.agreement import krippendorff_alpha
-from ..protocols import Counts, Floats
+from ..metrics.agreement import count_ordered_pairs, equal_pairs, krippendorff_alpha, own_cells
 from .coded_judgments import code_judgments
 from .habits import things_of
 
@@ -49,27 +48,18 @@ def agreement(judgments: Judgments) -> Agreement:
     """
     level = "nominal" if isinstance(judgments, Grades) and judgments.nominal else "ordinal"
     part, (thing, answer, _) = things_of(judgments)
-    own = thing * max(part.n_annotators, 1) + part.annotator if part.n_annotators else np.arange(len(thing))
-    pairs = _cross_pairs(thing, own)
+    who = part.annotator if part.n_annotators else None
+    own = own_cells(thing, who)
+    pairs = count_ordered_pairs(thing, own)
     n_shared = int((pairs > 0).sum())
     if not n_shared:
         return Agreement(float("nan"), float("nan"), 0)
-    code = np.unique(answer, return_inverse=True)[1]
-    cells = (values * (int(code.max()) + 1) + code for values in (thing, own))
-    same = float(_cross_pairs(*cells).sum() / pairs.sum())
-    who = part.annotator if part.n_annotators else None
+    same = equal_pairs(thing, np.unique(answer, return_inverse=True)[1], own, len(pairs)).sum() / pairs.sum()
     if not isinstance(judgments, Grades):
         # either item may stand first, so each pair counts both ways: chance agreement is then the same for both
         thing, answer = np.append(thing, thing + int(thing.max()) + 1), np.append(answer, -answer)
         who = None if who is None else np.append(who, who)
-    return Agreement(same, krippendorff_alpha(thing, who, answer, level=level), n_shared)
-
-
-def _cross_pairs(cell: Counts, own: Counts) -> Floats:
-    """Ordered pairs of answers in each cell that are by different annotators, whose part of the cell is ``own``."""
-    of, at, size = np.unique(cell, return_inverse=True, return_counts=True)
-    first, again = np.unique(own, return_index=True, return_counts=True)[1:]
-    return size.astype(np.float64) ** 2 - np.bincount(at[first], again.astype(np.float64) ** 2, len(of))
+    return Agreement(float(same), krippendorff_alpha(thing, who, answer, level=level), n_shared)
 
 
 MOST = 200
