@@ -25,7 +25,7 @@ _COPIED, _CONTRADICTED = 0.98, 0.95
 """Share of equal labels from which on a program copies a person, where other people agree with that person in less."""
 
 
-def in_words(code: str, **numbers: Any) -> str:
+def in_words(code: str, **numbers: object) -> str:
     """Return a sentence of an audit with its numbers."""
     return fill(AUDIT[code], enough=AUDIT["enough"], **numbers)
 
@@ -65,7 +65,7 @@ class Sides:
         """Codes of the programs that judged something."""
         return [int(code) for code in np.unique(self.judgments.annotator) if not self.is_person[code]]
 
-    def name(self, code: int) -> Any:
+    def name(self, code: int) -> str | int:
         """Return the id of an annotator."""
         return self.judgments.annotators.ids[int(code)]
 

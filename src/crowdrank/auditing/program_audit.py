@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from ..api import aggregate, as_judgments, check_level, diagnose, evaluate_runs, propose
+from ..data.files import PathLike
 from ..data.frames import to_frame
 from ..data.judged import pairs_of_groups
 from ..data.judgments import Grades
@@ -130,7 +131,7 @@ class Audit(Shown):
         more = {name: getattr(self, name) for name in ("kind", "margin", "level", "n_people")}
         return {"programs": self.programs.to_dicts(), **tables, "habits": list(self.habits), **more}
 
-    def html(self, path: Any | None = None, *, title: str | None = None, command: str | None = None) -> str | None:
+    def html(self, path: PathLike | None = None, *, title: str | None = None, command: str | None = None) -> str | None:
         """Return the page for a browser, or write it where a path is given."""
         from ..io.output import check_target, write_text
         from .page import render_audit
@@ -145,8 +146,9 @@ class Audit(Shown):
     @classmethod
     def together(cls, parts: Mapping[str, Audit]) -> Audit:
         """Return audits of several criteria as one, with a column that names the criterion."""
-        tables: dict[str, Any] = {name: _join({key: getattr(one, name) for key, one in parts.items()}, "criterion")
-                  for name in ("programs", *_TABLES)}  # fmt: skip
+        tables: dict[str, Any] = {}
+        for name in ("programs", *_TABLES):
+            tables[name] = _join({key: getattr(one, name) for key, one in parts.items()}, "criterion")
         named = pl.concat_str(["criterion", "sentence"], separator=": ")
         tables["programs"] = tables["programs"].with_columns(sentence=named)
         habits = tuple(f"{key}: {text}" for key, one in parts.items() for text in one.habits)
@@ -352,8 +354,8 @@ class _Program:
         """Return the figures in three ways."""
         judged = self.sides.judgments
         classes = judged.levels if isinstance(judged, Grades) and judged.nominal else ()
-        rows = [corrected_row(one, self.people.query, self.level)
-                for one in figures(self.people, self.values, threshold, classes)]  # fmt: skip
+        means = figures(self.people, self.values, threshold, classes)
+        rows = [corrected_row(one, self.people.query, self.level) for one in means]
         if run is not None:
             # query by query: by people's grades where they graded, by the program's everywhere
             if self.people.kind != "grade" or self.people.nominal:
@@ -430,8 +432,8 @@ class _Program:
                 rest = joined.filter(pl.col(column) != value)["gain"].to_numpy()
                 error, other = (float(one.std(ddof=1)) / len(one) ** 0.5 for one in (own, rest))
                 z = abs(own.mean() - rest.mean()) / max(float(np.hypot(error, other)), 1e-9)
-                rows.append({"by": column, "slice": str(value), "n_items": len(own), "gain": float(own.mean()),
-                             "std_error": error, "p_value": 2 * (1 - NormalDist().cdf(z))})  # fmt: skip
+                part_of = {"by": column, "slice": str(value), "n_items": len(own), "gain": float(own.mean())}
+                rows.append({**part_of, "std_error": error, "p_value": 2 * (1 - NormalDist().cdf(z))})
         if not rows:
             return pl.DataFrame()
         frame = pl.DataFrame(rows)

@@ -113,21 +113,21 @@ class Actions(Shown):
         return self.table
 
     @property
-    def dropped(self) -> list[Any]:
+    def dropped(self) -> list[str | int]:
         """Annotators to leave out."""
         return self._of("drop")
 
     @property
-    def reviewed(self) -> list[Any]:
+    def reviewed(self) -> list[str | int]:
         """Annotators to look at or to talk to."""
         return self._of("review")
 
     @property
-    def kept(self) -> list[Any]:
+    def kept(self) -> list[str | int]:
         """Annotators to keep."""
         return self._of("keep")
 
-    def _of(self, action: str) -> list[Any]:
+    def _of(self, action: str) -> list[str | int]:
         """Annotators with an action."""
         return self.table.filter(pl.col("action") == action)["annotator"].to_list()
 
@@ -278,7 +278,7 @@ def _flag_annotators(
     table: pl.DataFrame, judged: Judgments | Mixed, consensus: Consensus, known: Consensus
 ) -> pl.DataFrame:
     """Annotator, flag and reason, one row for each flag of each annotator."""
-    habits: list[tuple[Any, str, str]] = []
+    habits: list[tuple[str | int, str, str]] = []
     # several kinds together have no habits, each has its own
     if not isinstance(judged, Mixed):
         odd, ids = consensus.diagnostics, judged.annotators.ids
@@ -306,7 +306,7 @@ def _flag_annotators(
     return _with_reasons([*flags, *habits], schema)
 
 
-def _with_reasons(flags: list[tuple[Any, str, str]], schema: Any) -> pl.DataFrame:
+def _with_reasons(flags: list[tuple[str | int, str, str]], schema: Any) -> pl.DataFrame:
     """Annotators with their flags, the numbers behind each becoming a reason."""
     rows = [(who, code, f"{FLAGS[code].noun} ({numbers})") for who, code, numbers in flags]
     return pl.DataFrame(rows, schema=schema, orient="row")
@@ -321,7 +321,7 @@ def _choose_actions(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any]
     """The action for each annotator about whom something was found; doubts about it all go to the notes."""
     sure = dict(zip(table["annotator"], _surely_bad(table), strict=True))
     rows = {row["annotator"]: row for row in table.iter_rows(named=True)}
-    action: dict[Any, str] = {}
+    action: dict[str | int, str] = {}
     for who, flag in flags.select("annotator", "flag").iter_rows():
         if who not in rows or flag in DOUBTS:
             continue

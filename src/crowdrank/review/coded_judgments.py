@@ -135,18 +135,18 @@ def _compared_pairs(preferences: Preferences) -> CodedJudgments:
     if int(number.max(initial=0)) > _MOST_KEY // (8 * n_annotators):
         names, numbered = np.unique(number, return_inverse=True)
         number = numbered.astype(np.int64)
-    who = preferences.row_annotator
-    own, low_left, high_left = leads_of_left(number * n_annotators + who, turned & preferences.shown, outcome)
+    number = number * n_annotators + preferences.row_annotator
+    own, low_left, high_left = leads_of_left(number, turned & preferences.shown, outcome)
     things, thing = _number_values(own // n_annotators)
     things = things if names is None else names[things]
     first = (things // span % n_items).astype(np.int32)
     second = (first + things % span).astype(np.int32)
-    block = None if preferences.block is None else (things // span // n_items).astype(np.int32)
+    place = preferences.items.query[first]
+    if preferences.block is not None:
+        place = (things // span // n_items).astype(np.int32)
     lead = np.where(low_left == NOT_ASKED, 0, low_left) - np.where(high_left == NOT_ASKED, 0, high_left)
-    return CodedJudgments(
-        thing, (own % n_annotators).astype(np.int32), (np.sign(lead) + 1).astype(np.int32), 3, first, second,
-        preferences.items.query[first] if block is None else block, low_left, high_left,
-    )  # fmt: skip
+    who, code = (own % n_annotators).astype(np.int32), (np.sign(lead) + 1).astype(np.int32)
+    return CodedJudgments(thing, who, code, 3, first, second, place, low_left, high_left)
 
 
 def leads_of_left(key: Counts, turned: Bools, outcome: Outcomes) -> tuple[Counts, Halves, Halves]:

@@ -494,7 +494,22 @@ def _nearest(values: Floats, wanted: Floats) -> Ints:
 def _known_classes(judgments: Judgments, coded: CodedJudgments, truth: Truth) -> Ints:
     """Class of each thing by the truth, -1 where that does not cover it."""
     if isinstance(judgments, Grades):
-        known = _known_grades(judgments, coded, truth)
+        if truth.form == "pairs":
+            odd = "grades are compared with known grades, not with known winners"
+            raise JudgmentError(f"{odd}; give query, item, grade")
+        assert coded.classes is not None
+        given, classes, values = coded.classes
+        grade = truth.align(judgments.items)[coded.first]
+        if judgments.declared is not None:
+            # levels in words are known by their names
+            value_of = dict(zip(map(str, judgments.levels), judgments.level_values.tolist(), strict=True))
+            by_name = truth.labels(grade).replace_strict(value_of, default=None, return_dtype=pl.Float64)
+            grade = by_name.fill_null(float("nan")).to_numpy()
+        if judgments.nominal:
+            place = np.minimum(np.searchsorted(given, grade), len(given) - 1)
+            known = np.where(given[place] == grade, classes[place], -1).astype(np.int32)
+        else:
+            known = _nearest(values, grade)
     elif truth.form == "pairs":
         left, right, outcome = truth.align_pairs(judgments.items)
         turned = left > right
@@ -512,23 +527,6 @@ def _known_classes(judgments: Judgments, coded: CodedJudgments, truth: Truth) ->
     if not (known >= 0).any():
         raise JudgmentError("the truth covers nothing that was judged; give truth of the same queries and items")
     return known
-
-
-def _known_grades(grades: Grades, coded: CodedJudgments, truth: Truth) -> Ints:
-    """The same for grades, by the value of the level, or by its name where the grades are in words."""
-    if truth.form == "pairs":
-        raise JudgmentError("grades are compared with known grades, not with known winners; give query, item, grade")
-    assert coded.classes is not None
-    given, classes, values = coded.classes
-    known = truth.align(grades.items)[coded.first]
-    if grades.declared is not None:
-        values_of = dict(zip([str(level) for level in grades.levels], grades.level_values.tolist(), strict=True))
-        by_name = truth.labels(known).replace_strict(values_of, default=None, return_dtype=pl.Float64)
-        known = by_name.fill_null(float("nan")).to_numpy()
-    if not grades.nominal:
-        return _nearest(values, known)
-    place = np.minimum(np.searchsorted(given, known), len(given) - 1)
-    return np.where(given[place] == known, classes[place], -1).astype(np.int32)
 
 
 _EVENTS_PER_THREAD = 20_000

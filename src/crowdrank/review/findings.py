@@ -217,7 +217,7 @@ class Facts:
         return flagged_habits(self.judgments, self.diagnostics.annotators(), self.consensus.scores)
 
     @cached_property
-    def doubts(self) -> dict[Any, str]:
+    def doubts(self) -> dict[str | int, str]:
         """Those who cannot be distinguished from guessing, with the flag that says why, unless a habit explains it."""
         if self.table is None:
             return {}
@@ -421,7 +421,7 @@ def _upper_bound(lower: float, upper: float, level: float) -> float:
     return float(betaincinv(first, second(first), (1 + level) / 2))
 
 
-def name_ids(ids: Sequence[Any]) -> str:
+def name_ids(ids: Sequence[object]) -> str:
     """Return the first five ids in words, then how many more there are; quoted where they are no plain word.
 
     Examples
@@ -434,13 +434,13 @@ def name_ids(ids: Sequence[Any]) -> str:
     return first_few([name(one) for one in ids[:SHOWN]], len(ids))
 
 
-def name(one: Any) -> str:
+def name(one: object) -> str:
     """Return one id in words, quoted where it is no plain word."""
     return str(one) if _PLAIN.fullmatch(str(one)) else short(one)
 
 
 def say(
-    kind: str, numbers: Mapping[str, Any] | None = None, ids: Iterable[Any] = (), severity: str = "", **words: Any
+    kind: str, numbers: Mapping[str, Any] | None = None, ids: Iterable[str | int] = (), severity: str = "", **words: Any
 ) -> Finding:
     """Return a finding with the sentence that the table has for its kind; ``words`` stand in the sentence alone."""
     about, usual, sentence = FINDINGS[kind]
@@ -634,7 +634,7 @@ def verdict_findings(facts: Facts) -> list[Finding]:
     return findings + _mostly_programs(facts, table)
 
 
-def _flag_finding(code: str, who: tuple[Any, ...], n: int, names: str = "", kind: str = "") -> list[Finding]:
+def _flag_finding(code: str, who: tuple[str | int, ...], n: int, names: str = "", kind: str = "") -> list[Finding]:
     """The finding that some of ``n`` annotators have a flag, where there are any."""
     sentence = FLAGS[code].sentence(of_all(len(who), n, "annotator"), len(who)) + (f": {names}" if names else "")
     numbers = {"n": len(who), "n_annotators": n}
@@ -741,7 +741,7 @@ def agreement_findings(facts: Facts) -> list[Finding]:
     odd = facts.diagnostics
     if facts.consistency is None or odd is None:
         return findings
-    numbers, by_chance, whose = dict[str, float](), False, dict[Any, None]()
+    numbers, by_chance, whose = dict[str, float](), False, dict[str | int, None]()
     for how in ("repeated", "swapped"):
         repeats = consistency(odd.annotators(), how)
         if repeats is not None:
@@ -901,7 +901,7 @@ def relative_habits(preferences: Preferences, control: Sequence[str], coefficien
 
 
 def habit_findings(
-    consensus: Consensus, habits: Sequence[Habit] | None = None, *, leaning: Collection[Any] = ()
+    consensus: Consensus, habits: Sequence[Habit] | None = None, *, leaning: Collection[object] = ()
 ) -> list[Finding]:
     """Return who likes long, formatted, own-family or left items, and by how much.
 
@@ -912,7 +912,7 @@ def habit_findings(
     for kind, words in HABITS.items():
         of_kind = [habit for habit in habits if _KINDS.get(habit.covariate, "likes_format") == kind]
         known = list(leaning) if kind == "leans_left" else []
-        who, names = dict[Any, None](), []
+        who, names = dict[str | int, None](), []
         for habit in of_kind:
             # those whose interval is above 0 and whose odds are notable, the largest first
             likers = habit.table.filter(pl.col("lower") > 0.0, pl.col("odds") > NOTABLE_ODDS)

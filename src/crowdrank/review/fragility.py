@@ -13,7 +13,7 @@ from ..data.consensus import Consensus
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..data.showing import Shown
 from ..errors import CrowdrankError, ParameterError
-from ..protocols import Bools, Counts, Floats
+from ..protocols import Bools, Counts, Floats, Ints
 from ..quality import fit_quietly, scores_quietly
 from ..registry import method_class
 from ..standard_errors import ScoreGradients
@@ -170,7 +170,7 @@ class _Wanted(NamedTuple):
     by_influence: int | None
     total: int
     influence: Floats
-    unit: Any = None
+    unit: Ints | Counts | None = None
     ids: pl.Series | None = None
     exact: bool = False
 
@@ -234,7 +234,7 @@ class _Crowd:
         return cls(consensus, judgments, method, method.score_gradients(judgments, consensus), covariance)
 
     @property
-    def unit(self) -> Any:
+    def unit(self) -> Counts | None:
         """The vote of each row, where several rows are one."""
         if isinstance(self.judgments, Preferences) and self.judgments.judgment is not None:
             return np.unique(self.judgments.judgment, return_inverse=True)[1]

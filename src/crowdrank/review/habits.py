@@ -391,7 +391,7 @@ class Consistency(NamedTuple):
     share: float
     lower: float
     upper: float
-    annotators: list[object]
+    annotators: list[str | int]
 
 
 def consistency(table: pl.DataFrame, how: str) -> Consistency | None:
@@ -500,7 +500,7 @@ class Flagged(NamedTuple):
     """Codes and ids of the annotators with a flag, and the numbers behind it for each, in words."""
 
     codes: Counts
-    ids: list[Any]
+    ids: list[str | int]
     words: list[str]
 
     @classmethod

@@ -78,7 +78,7 @@ class _Sentence(Formatter):
         return str(super().format_field(value, format_spec))
 
 
-def fill(sentence: str, /, **numbers: Any) -> str:
+def fill(sentence: str, /, **numbers: object) -> str:
     """Return a sentence of the table with its numbers.
 
     Examples

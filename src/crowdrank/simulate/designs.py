@@ -41,7 +41,6 @@ class PerItem(_Design):
         Annotators who work on a query, drawn for each query; an item's k are drawn from them. ``None``: the whole pool.
     """
 
-    kind: ClassVar[str] = "grade"
     k: int = 3
     panel: int | None = None
 
@@ -69,7 +68,6 @@ class RoundRobin(_Design):
         Whether nobody grades per item twice; the paper draws every annotator from the whole pool.
     """
 
-    kind: ClassVar[str] = "grade"
     n_items: int
     n_judgments: int
     distinct: bool = True
@@ -108,7 +106,6 @@ class RandomPairs(_Design):
         Annotators who work on a query, drawn for each query; ``None``: the whole pool.
     """
 
-    kind: ClassVar[str] = "preference"
     connected: ClassVar[bool] = False
     per_item: float = 10.0
     k: int = 1
@@ -186,7 +183,6 @@ class AllPairs(_Design):
         Annotators who work on a query, drawn for each query; ``None``: the whole pool.
     """
 
-    kind: ClassVar[str] = "preference"
     k: int = 1
     panel: int | None = None
 
@@ -211,7 +207,6 @@ class PerQuery(_Design):
         Items in a ranking, drawn afresh for each; ``None`` or more than there are: all items of the query.
     """
 
-    kind: ClassVar[str] = "ranking"
     k: int = 5
     length: int | None = None
 

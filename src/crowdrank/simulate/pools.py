@@ -615,13 +615,11 @@ def growing(noise: float = 0.15, noise_top: float = 0.9, *, n_annotators: int) -
     return _latent(n_annotators, noise=noise, noise_top=noise_top)
 
 
-def _latent(
-    n_annotators: int, bias: Any = 0.0, scale: Any = 1.0, *, noise: Any, noise_top: Any = None, raised: Any = 0.0,
-    lowered: Any = 0.0, jump: Any = 1.0,
-) -> LatentGraders:  # fmt: skip
-    """Latent graders whose parameters are one for all, unless an array is given."""
+def _latent(n_annotators: int, noise: float, *, bias: Floats | float = 0.0, **parameters: Any) -> LatentGraders:
+    """Latent graders whose parameters are one for all, unless an array is given; others than these have no effect."""
+    usual = {"scale": 1.0, "noise": noise, "noise_top": noise, "raised": 0.0, "lowered": 0.0, "jump": 1.0}
     shift = np.broadcast_to(np.asarray(bias, float), positive(n_annotators))
-    return LatentGraders(shift, scale, noise, noise if noise_top is None else noise_top, raised, lowered, jump)
+    return LatentGraders(shift, **{**usual, **parameters})
 
 
 def _noise(z: Floats, low: Floats, top: Floats) -> Floats:
