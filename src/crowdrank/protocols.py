@@ -7,7 +7,6 @@ import inspect
 import math
 import numbers
 import typing
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -37,7 +36,6 @@ class Aggregator(Protocol):
 
     def fit(self, judgments: Any, /) -> Any:
         """Return the consensus of the judgments."""
-        ...
 
 
 @runtime_checkable
@@ -46,7 +44,6 @@ class Scorer(Protocol):
 
     def scores(self, judgments: Any, /) -> Floats:
         """Return the score of each item."""
-        ...
 
 
 @runtime_checkable
@@ -55,7 +52,6 @@ class Reweighter(Protocol):
 
     def scores_by_weight(self, judgments: Any, /) -> Callable[[Floats], Floats]:
         """Return the function from the weight of each judgment, 0 for one that is left out, to the scores."""
-        ...
 
 
 @runtime_checkable
@@ -69,7 +65,6 @@ class Resampler(Protocol):
         returns a :class:`~crowdrank.resampling.Refitted`. Calls run in several threads. ``None`` where these judgments
         are to be fitted one resample after the other.
         """
-        ...
 
 
 def takes_argument(method: Any, name: str) -> bool:
@@ -95,15 +90,12 @@ class Blocks(Protocol):
 
     def total(self, step: BlockStep, /) -> Statistics:
         """Return the statistics of a step, summed over all blocks in the fixed tree."""
-        ...
 
     def each(self, step: BlockStep, /) -> list[Statistics]:
         """Return the statistics of a step block by block; for small ones that are no sums."""
-        ...
 
     def read(self, step: BlockStep, /) -> Iterator[Statistics]:
         """Yield what a step reads out of each block, in their order; only after the last sum."""
-        ...
 
 
 def add_statistics(first: Statistics, second: Statistics) -> Statistics:
@@ -139,11 +131,9 @@ class Parts(Protocol):
     @property
     def n_parts(self) -> int:
         """Number of parts."""
-        ...
 
     def part(self, number: int, /) -> Any:
         """Return the judgments of a part: items numbered within the part, annotators over all parts."""
-        ...
 
 
 class Executor(Protocol):
@@ -151,7 +141,6 @@ class Executor(Protocol):
 
     def run(self, fit: BlockFit, parts: Parts) -> Any:
         """Return what ``fit.solve`` returns."""
-        ...
 
 
 @runtime_checkable
@@ -163,7 +152,6 @@ class Parted(Protocol):
 
         Refuses at once what cannot be fitted in these blocks.
         """
-        ...
 
 
 def given_arguments(**values: Any) -> dict[str, Any]:
@@ -254,15 +242,3 @@ def method_name(method: Any) -> str:
     ('crowd_bt', 'em_elo')
     """
     return snake_case(type(method).__name__)
-
-
-def method_named(package: str, name: str) -> Any:
-    """Return a method of a package by the name of its class: ``ListNet`` lives in ``list_net.py``."""
-    file = f"{package}.{snake_case(name)}"
-    if name[:1].isupper():
-        try:
-            return getattr(import_module(file), name)
-        except ModuleNotFoundError as error:
-            if error.name != file:
-                raise
-    raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..protocols import Floats, Progress, method_named
+from ..protocols import Floats, Progress
 from ..wording import counted, expect_at_least, one_of, snake_case
 from .estimator import GAINS, MANY_QUERIES, Ranker, ValidationRows, Watch, held_out, query_folds, sample_queries
 from .saving import Saved
@@ -173,7 +174,7 @@ class Auto(Ranker):
 
     def _make(self, name: str, settings: Mapping[str, Any]) -> Any:
         """A ranker with settings, and with those of this one that it has too."""
-        ranker = method_named(__package__, name)
+        ranker = getattr(import_module(__package__), name)
         own = ranker().get_params()
         shared = {key: value for key, value in self.get_params().items() if key in own}
         return ranker(**shared, **settings)

@@ -14,22 +14,6 @@ A scheme that looks at the grades of one item at a time (:class:`~crowdrank.sche
 came, and ``expected(runs)``, its cost by formula.
 """
 
-from __future__ import annotations
+from ..lazy import names_of_stub
 
-from importlib import import_module
-from typing import Any
-
-_FILES = {
-    "chained": ("Chained",),
-    "grade_rules": ("GoodTillBad", "IfGoodK", "KOverlap", "Pilot"),
-    "information": ("Information",),
-    "uncertainty": ("Agreement", "Uncertainty"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Return a scheme by the name of its class."""
-    for file, schemes in _FILES.items():
-        if name in schemes:
-            return getattr(import_module(f".{file}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+_HOMES, __getattr__, __dir__ = names_of_stub(__name__, __file__)
