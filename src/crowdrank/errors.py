@@ -26,33 +26,25 @@ class ParameterError(CrowdrankError, ValueError):
 class UnknownNameError(CrowdrankError, LookupError):
     """A method, metric, data set or id that is not known; the message names the nearest known one."""
 
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
 
 class MissingExtraError(CrowdrankError, ImportError):
     """A method needs an optional package; the message names the extra to install."""
 
 
-_EXTRAS = {
-    "sklearn": ("scikit-learn", "rankers"), "lightgbm": ("lightgbm", "rankers"), "joblib": ("joblib", "rankers"),
-    "matplotlib": ("matplotlib", "plots"),
-}  # fmt: skip
-"""Module -> its package and the extra that installs it, of packages that are imported in several places."""
+_EXTRAS = {"scikit-learn": "rankers", "lightgbm": "rankers", "joblib": "rankers", "matplotlib": "plots"}
+"""Package -> the extra that installs it, of packages that are imported in several places."""
 
 
 def expect_package(module: str) -> None:
     """Refuse to go on without an optional package, naming the extra that installs it."""
     if sys.modules.get(module) is None and (module in sys.modules or find_spec(module) is None):
-        package, extra = _EXTRAS[module]
-        raise MissingExtraError(f"this needs the package {package}; install it with pip install 'crowdrank[{extra}]'")
+        package = "scikit-learn" if module == "sklearn" else module
+        remedy = f"install it with pip install 'crowdrank[{_EXTRAS[package]}]'"
+        raise MissingExtraError(f"this needs the package {package}; {remedy}")
 
 
 class MissingDataError(CrowdrankError, FileNotFoundError):
     """A public data set is not where it was looked for; the message says where to get it and where to put it."""
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
 
 
 class ClusterError(CrowdrankError, RuntimeError):

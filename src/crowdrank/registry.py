@@ -110,9 +110,7 @@ def resolve(family: str, name: str) -> str:
     >>> resolve("aggregator", "Bradley-Terry"), resolve("scheme", "if-good-5")
     ('bradley_terry', 'if_good_k')
     """
-    spelt = _known_spelling(family, name)
-    numbered = _parse_numbered_name(family, spelt)
-    return ALIASES[family].get(spelt, spelt) if numbered is None else numbered[0]
+    return _meaning(family, name)[1]
 
 
 def name_for_kind(name: str, kind: str) -> str:
@@ -134,8 +132,8 @@ def label(family: str, name: str) -> str:
     >>> label("aggregator", "CrowdAgg"), label("aggregator", "CrowdAgg-RBP")
     ('crowd_agg', 'crowdagg-rbp')
     """
-    spelt = _known_spelling(family, name)
-    return spelt if _preset(family, spelt) else resolve(family, spelt)
+    spelt, method, preset = _meaning(family, name)
+    return spelt if preset else method
 
 
 def families_of(name: str) -> list[str]:
@@ -149,7 +147,7 @@ def families_of(name: str) -> list[str]:
     families = []
     for family in FAMILIES:
         with contextlib.suppress(UnknownNameError):
-            _known_spelling(family, name)
+            _meaning(family, name)
             families.append(family)
     if not families:
         known = sorted({name for table in FAMILIES.values() for name in table})
@@ -158,36 +156,27 @@ def families_of(name: str) -> list[str]:
     return families
 
 
-def _known_spelling(family: str, name: str) -> str:
-    """The name or alias that is meant, as it stands in the tables."""
+def _meaning(family: str, name: str) -> tuple[str, str, dict[str, Any]]:
+    """The name or alias that is meant, as it stands in the tables, its method, and the parameters that it sets besides.
+
+    A number in the place of a scheme's k, or behind its name, is that k: if-good-5, pilot-4.
+    """
     known, aliases = FAMILIES[family], ALIASES[family]
     plain = name.strip().lower().replace(" ", "_")
-    for candidate in (plain, plain.replace("-", "_"), plain.replace("_", "-")):
-        if candidate in known or candidate in aliases:
-            return candidate
-    if _parse_numbered_name(family, plain) is not None:
-        return plain.replace("_", "-")
+    dashed = plain.replace("_", "-")
+    for spelt in (plain, plain.replace("-", "_"), dashed):
+        if spelt in known or spelt in aliases:
+            return spelt, aliases.get(spelt, spelt), PRESETS[family].get(spelt, {})
+    numbers = re.findall(r"\d+", dashed) if family == "scheme" else []
+    for method in known if len(numbers) == 1 else ():
+        own = method.replace("_", "-")
+        if dashed in (re.sub(r"\bk\b", numbers[0], own), f"{own}-{numbers[0]}"):
+            return dashed, method, {"k": int(numbers[0])}
     spellings = {name.replace("-", "_"): name for name in [*aliases, *known]}
     near = nearest(plain.replace("-", "_"), spellings)
     hint = f"did you mean {spellings[near]!r}? " if near else ""
     what = "joint method" if family == "joint" else family
     raise UnknownNameError(f"there is no {what} {name!r}; {hint}known: {', '.join(sorted(known))}")
-
-
-def _parse_numbered_name(family: str, name: str) -> tuple[str, int] | None:
-    """Scheme and number of a name with a number in the place of its k, or behind it: if-good-5, pilot-4."""
-    dashed = name.replace("_", "-")
-    numbers = re.findall(r"\d+", dashed) if family == "scheme" and name not in ALIASES[family] else []
-    for known in FAMILIES[family] if len(numbers) == 1 else ():
-        if dashed in (re.sub(r"\bk\b", numbers[0], known.replace("_", "-")), f"{known.replace('_', '-')}-{numbers[0]}"):
-            return known, int(numbers[0])
-    return None
-
-
-def _preset(family: str, spelt: str) -> dict[str, Any]:
-    """Parameters that a name sets besides naming its method."""
-    numbered = _parse_numbered_name(family, spelt)
-    return PRESETS[family].get(spelt, {}) if numbered is None else {"k": numbered[1]}
 
 
 def method_class(family: str, name: str) -> type[Any]:
@@ -241,7 +230,7 @@ def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, see
 
     method = method_class(family, name)
     fields = [field.name for field in dataclasses.fields(method)]
-    given = {**_preset(family, _known_spelling(family, name)), **(params or {})}
+    given = {**_meaning(family, name)[2], **(params or {})}
     if hasattr(method, "own_names"):
         given = method.own_names(given)
     unknown = next((key for key in given if key not in fields), None)

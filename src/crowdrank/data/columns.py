@@ -18,37 +18,8 @@ import polars as pl
 
 from ..errors import JudgmentError
 from ..wording import all_at_once, either, first_few, in_python, option
-from .column_names import (
-    AHEAD,
-    BY_WINNER,
-    FOREIGN,
-    LISTED,
-    NAMES,
-    NEEDED,
-    OPTIONAL,
-    OWN,
-    UNKNOWN_ID,
-    WEAK,
-    are_people,
-    are_things,
-    check_names,
-    check_words,
-    could_serve,
-    given_columns,
-    is_aside,
-    is_gold,
-    is_known,
-    is_of_a_side,
-    is_series,
-    key_of,
-    listed_sides,
-    name_points,
-    part_role,
-    person_column,
-    plain_name,
-    side_pairs,
-    side_scores,
-)
+from . import column_names
+from .column_names import AHEAD, LISTED, NAMES, NEEDED, OPTIONAL, WEAK, is_aside, key_of, name_points, plain_name
 from .presented import is_it_swapped, order_columns
 from .words import Code, as_float, bad_word, codes_of, marked_columns, not_supported, unsupported_kind, words_of
 
@@ -158,9 +129,9 @@ def understand(
         table = pl.DataFrame(table)
     cells = table if isinstance(table, pl.DataFrame) else None
     names = [str(name) for name in (table if cells is None else cells.columns)]
-    check_names(names)
-    given = given_columns(names, columns or {})
-    check_words({}, kind)
+    column_names.check_names(names)
+    given = column_names.given_columns(names, columns or {})
+    column_names.check_words({}, kind)
     return _Roles(names, given, cells, wishes or Wishes()).understand(kind)
 
 
@@ -306,14 +277,14 @@ class _Roles:
         """
         if role in self._points:
             return self._points[role]
-        apart = listed_sides(self.names) if role in ("left", "right") else ()
+        apart = column_names.listed_sides(self.names) if role in ("left", "right") else ()
         usable = [name for name in self._usable if name not in apart]
         named = [name for name in usable if name_points(role, name)]
         # a document may be the query, where nothing is called one
         if not named or (role == "query" and all(name_points(role, name) <= WEAK for name in named)):
-            named = [name for name in usable if part_role(name) == role] or named
+            named = [name for name in usable if column_names.part_role(name) == role] or named
         points = {name: number for name in named if (number := self._name_points(role, name))}
-        own = [name for name, number in points.items() if number == OWN]
+        own = [name for name, number in points.items() if number == column_names.OWN]
         if own:
             # the house's own word needs no further sign
             points[role if role in own else own[0]] += AHEAD
@@ -332,7 +303,7 @@ class _Roles:
     def _usable(self) -> list[str]:
         """The columns that may play a role: those of single values, and of some unless the name is a known one."""
         plain = [name for name in self.names if not self.facts[name].is_nested]
-        return [name for name in plain if key_of(name) in FOREIGN or not self.facts[name].empty]
+        return [name for name in plain if key_of(name) in column_names.FOREIGN or not self.facts[name].empty]
 
     def _name_points(self, role: str, name: str) -> int:
         """Points of a name in a role, beside the other columns."""
@@ -350,7 +321,7 @@ class _Roles:
         if role in ("left", "right") and key in NAMES["bare_sides"] and facts.numbers:
             # marks of a first and a second test, shares of black and white
             return 0
-        return name_points(role, name) or UNKNOWN_ID
+        return name_points(role, name) or column_names.UNKNOWN_ID
 
     def _signs(self, role: str, name: str, points: int) -> int:
         """Points that the cells of a column give it in a role."""
@@ -360,7 +331,7 @@ class _Roles:
         if role == "annotator":
             return facts.has_repeats - 6 * (facts.all_different and self.n > _FEW_ROWS) - 6 * facts.times
         if role == "item":
-            rows = points == UNKNOWN_ID and self.n > _FEW_ROWS and facts.all_different
+            rows = points == column_names.UNKNOWN_ID and self.n > _FEW_ROWS and facts.all_different
             # what is ranked, one row each, is different on every row
             ranked = rows and self.best("rank") is not None and self.best("grade") is None
             return -6 * (facts.one_value and self.n > 2) - 6 * (rows and not ranked)
@@ -410,7 +381,7 @@ class _Roles:
     def _winner_and_loser(self) -> dict[str, str]:
         """The columns of a table of winners and losers; empty where it is none."""
         plain = {plain_name(name): name for name in reversed(self.names)}
-        for pair in BY_WINNER:
+        for pair in column_names.BY_WINNER:
             names = dict(zip(("winner", "loser"), map(plain.get, pair), strict=True)) | self.given
             both = {word: name for word in ("winner", "loser") if (name := names[word]) is not None}
             if len(set(both.values())) == 2 and not any(self.facts[name].is_nested for name in both.values()):
@@ -475,7 +446,6 @@ class _Roles:
         points = {name: number for name, number in self.candidates(role).items() if name not in taken.values()}
         if not points:
             self._refuse_nested(role)
-            return None
         names, numbers = list(points), [*points.values(), 0]
         if numbers[0] < _LEAST[role]:
             return None
@@ -550,14 +520,12 @@ class _Roles:
 
     def _refuse_unsupported(self, names: list[str]) -> None:
         """Refuse a table of which all that could be the grade is no judgment."""
-        kinds = {}
-        for facts in map(self.facts.__getitem__, names):
-            if facts.has_cells and not is_aside(facts.name) and not facts.one_value:
-                cells = facts.cells.head(_LOOKED_AT).to_list() if facts.is_nested else facts.sample
-                kinds[facts.name] = unsupported_kind(cells)
-        if kinds and None not in kinds.values():
-            name, kind = next(iter(kinds.items()))
-            raise JudgmentError(not_supported(f"{name!r} holds", kind or "", other=False))
+        each = [self.facts[name] for name in names if self.facts[name].has_cells and not is_aside(name)]
+        each = [facts for facts in each if not facts.one_value]
+        cells = [facts.cells.head(_LOOKED_AT).to_list() if facts.is_nested else facts.sample for facts in each]
+        kinds = [unsupported_kind(some) for some in cells]
+        if kinds and None not in kinds:
+            raise JudgmentError(not_supported(f"{each[0].name!r} holds", str(kinds[0]), other=False))
 
     def _refuse_nested(self, role: str) -> None:
         """Refuse a column that holds objects where its name says that it is the one."""
@@ -598,16 +566,15 @@ class _Roles:
         facts = self.facts[name]
         if "grade" in self.given or name_points("grade", name) > WEAK or not facts.has_cells or not facts.numbers:
             return
-        own = [value for value in map(as_float, facts.sample) if value is not None]
-        taken, alike = {*columns.values(), *self.given.values()}, []
+        own, taken = facts.number_values, {*columns.values(), *self.given.values()}
+        alike = []
         for other in self.names:
-            unknown = not is_known(key_of(other)) or name_points("grade", other)
-            if other == name:
+            unknown = not column_names.is_known(key_of(other)) or name_points("grade", other)
+            fits = other not in taken and unknown and self._is_varied(other) and not self.facts[other].times
+            values = self.facts[other].number_values if fits else []
+            within = own and values and min(values) >= min(own) - 1 and max(values) <= max(own) + 1
+            if other == name or within:
                 alike.append(other)
-            elif other not in taken and unknown and self._is_varied(other) and not self.facts[other].times:
-                values = [value for value in map(as_float, self.facts[other].sample) if value is not None]
-                if own and values and min(values) >= min(own) - 1 and max(values) <= max(own) + 1:
-                    alike.append(other)
         if len(alike) > 1:
             raise JudgmentError(_which_grade(alike))
 
@@ -616,7 +583,7 @@ class _Roles:
         item = self.best("item")
         if self.kind == kind or "item" in self.given or (item and name_points("item", item) >= LISTED):
             return
-        for _, left, right in side_pairs(self.names):
+        for _, left, right in column_names.side_pairs(self.names):
             both = (self.facts[left], self.facts[right])
             filled = all(facts.has_cells and not facts.is_nested and not facts.empty for facts in both)
             texts = filled and not any(facts.numbers or facts.truths for facts in both)
@@ -636,11 +603,11 @@ class _Roles:
     def _is_varied(self, name: str) -> bool:
         """Whether a column holds different numbers that are neither aside of the judgments nor known to be right."""
         facts = self.facts[name]
-        return facts.numbers and not facts.one_value and not is_aside(name) and not is_gold(name)
+        return facts.numbers and not facts.one_value and not is_aside(name) and not column_names.is_gold(name)
 
     def _unknown_numbers(self, columns: Mapping[str, str]) -> list[str]:
         """Columns of different numbers that are not taken and whose names say nothing."""
-        free = [name for name in self.names if name not in columns.values() and not is_known(key_of(name))]
+        free = [name for name in self.names if name not in columns.values() and not column_names.is_known(key_of(name))]
         return [name for name in free if self._is_varied(name)]
 
     def _side_scores(self, left: str, right: str, *, named: bool) -> str | None:
@@ -648,7 +615,7 @@ class _Roles:
 
         ``named`` says that the sides are known already.
         """
-        both = [pair for pair in side_scores(self.names) if all(self.facts[name].numbers for name in pair)]
+        both = [pair for pair in column_names.side_scores(self.names) if all(self.facts[name].numbers for name in pair)]
         if not both:
             return None
         one, other = both[0]
@@ -663,7 +630,7 @@ class _Roles:
         free = [name for name in self.names if name not in columns.values()]
         rivals = [name for name in self.candidates("winner") if name in free]
         numbered = [name for name in rivals if self.facts[name].numbers]
-        numbered += [name for name in self._unknown_numbers(columns) if name not in rivals and not is_of_a_side(name)]
+        numbered += [name for name in self._unknown_numbers(columns) if not column_names.is_of_a_side(name)]
         name = picked or next((name for name in numbered if self.facts[name].sample), None)
         if name is not None:
             named = "" if name == picked or name in rivals else f"{_assign(winner=name)} and "
@@ -673,7 +640,7 @@ class _Roles:
         said = f"pairs of {left!r} and {right!r}, but no winner"
         for name in free:
             # a column of yes and no of one side, as a_wins is
-            if self.facts[name].truths and not self.facts[name].one_value and is_of_a_side(name):
+            if self.facts[name].truths and not self.facts[name].one_value and column_names.is_of_a_side(name):
                 yes, no = sorted(self.facts[name].values, key=lambda text: text.lower() in _NO)[:2]
                 of_right = re.search(r"(?:_|^)(b|2|right)(?:_|$)", key_of(name)) is not None
                 ends = ("right", "left") if of_right != (bad_word(name) is not None) else ("left", "right")
@@ -703,7 +670,7 @@ class _Roles:
         if lacking == ["grade"] and len(numeric) > 1:
             row = columns["item"] if self.facts[columns["item"]].all_different else None
             return _which_grade(self._with_like_names(numeric), row=row)
-        several = listed_sides(self.names)
+        several = column_names.listed_sides(self.names)
         graded = all(self.facts[name].has_cells and self.facts[name].numbers for name in several)
         if "item" in lacking and not graded and any(name_points("left", name) for name in several):
             what = f"each row shows several items, {_quote(several)}, and only one or two of a row can be read"
@@ -712,11 +679,8 @@ class _Roles:
             return said
         for word in lacking:
             self._refuse_nested(word)
-        understood = dict(columns)
-        for word in ("query", "annotator"):
-            best = self.best(word)
-            if best is not None and best not in columns.values():
-                understood[word] = best
+        likeliest = {word: best for word in ("query", "annotator") if (best := self.best(word)) is not None}
+        understood = {**columns, **{word: name for word, name in likeliest.items() if name not in columns.values()}}
         free = [name for name in self.names if name not in understood.values()]
         likely = [name for name in free if not is_aside(name) and not self.facts[name].is_nested]
         if lacking == ["grade"]:
@@ -726,31 +690,28 @@ class _Roles:
             flags = [name for name in held if self.facts[name].truths]
             lists = [name for name in held if self.facts[name].lists_labels]
             if len(flags) > 1 or len(lists) == 1:
-                names = flags if len(flags) > 1 else lists
+                names, word = (flags, "columns") if len(flags) > 1 else (lists, "labels")
                 one = in_python("cr.aggregate_labels with ")
-                word = "several" if not one else "columns" if len(flags) > 1 else "labels"
-                value: Any = names if one and len(flags) > 1 else ",".join(names)
+                read = option(word, names if word == "columns" else names[0]) if one else option("several", names)
                 what = f"{either(map(repr, names), 'and')} may hold several labels of one item"
-                raise JudgmentError(f"{what}; read them so: {one}{option(word, value)}")
+                raise JudgmentError(f"{what}; read them so: {one}{read}")
             likely = numeric if len(numeric) == 1 else likely
             likely = [name for name in likely if not (self.facts[name].one_value or self.facts[name].long_text)]
         known = ", ".join(f"{word} = {name!r}" for word, name in understood.items()) or "nothing"
         has_cells = any(self.facts[name].has_cells for name in free)
-        listed = self._listing(free) if has_cells else could_serve(self.names, columns)
+        listed = self._listing(free) if has_cells else column_names.could_serve(self.names, columns)
         sole = likely[0] if len(likely) == len(lacking) == 1 else ...
         what = f"the table lacks {' and '.join(lacking)} to be read as {kind}s (understood: {known}"
         return f"{what}; {listed}); name the column with {_assign(**{lacking[0]: sole})}"
 
     def _survey_question(self, numeric: list[str]) -> str | None:
         """Sentence for columns of numbers that may be one per item; ``None`` where nothing says whose a row is."""
-        person = person_column(self.names)
+        person = column_names.person_column(self.names)
         whose = person or next((name for name in self.names if self.facts[name].times), None)
         if whose is None:
             return None
-        ratings, others = list[str](), list[str]()
-        for name in numeric:
-            largest = max((as_float(cell) or 0.0 for cell in self.facts[name].values), default=0)
-            (ratings if largest <= _LARGEST_RATING else others).append(name)
+        ratings = [name for name in numeric if max(self.facts[name].number_values, default=0.0) <= _LARGEST_RATING]
+        others = [name for name in numeric if name not in ratings]
         # numbers up to 10, or those that go beyond, whichever are more
         like = self._with_like_names(max(ratings, others, key=len))
         named = "" if person is not None else f" and {_assign(annotator=whose)}"
@@ -759,7 +720,7 @@ class _Roles:
 
     def _with_like_names(self, names: list[str]) -> list[str]:
         """The columns of numbers called like these too, such as that of an annotator whose grades are all the same."""
-        alike = is_series if is_series(names) else are_people if are_people(names) else None
+        alike = next((test for test in (column_names.is_series, column_names.are_people) if test(names)), None)
         if alike is None:
             return names
         return [name for name in self.names if name in names or (self.facts[name].numbers and alike([*names, name]))]
@@ -835,6 +796,11 @@ class ColumnFacts:
         """The different cells of the sample, numbers by value and then text."""
         numbers = {text: as_float(text) for text in self.sample}
         return sorted(numbers, key=lambda text: (numbers[text] is None, numbers[text] or 0.0, text))
+
+    @cached_property
+    def number_values(self) -> list[float]:
+        """The numbers of the sample."""
+        return [value for value in map(as_float, self.sample) if value is not None]
 
     @cached_property
     def codes(self) -> dict[str, Code]:
@@ -996,10 +962,10 @@ def _which_grade(names: list[str], *, row: str | None = None) -> str:
     Numbered columns are taken for annotators too where each ``row`` has its own id, unless they are called like items.
     """
     listed, wide = _quote(names), option("wide", names)
-    if row is not None and are_things(names):
+    if row is not None and column_names.are_things(names):
         what = f"{listed} may be one column per item or per annotator; if each {row!r} is a person"
         return f"{what}: {wide} {_assign(annotator=row)}; if each is an item: {wide} {_assign(item=row)}"
-    if are_people(names) or (row is not None and is_series(names)):
+    if column_names.are_people(names) or (row is not None and column_names.is_series(names)):
         return f"{listed} look like one column per annotator; read them so: {wide}"
     which = f"{_assign(grade=names[0])}{all_at_once(names)}"
     return f"{listed} hold numbers of the same range; which is the grade? {which}"
@@ -1041,7 +1007,7 @@ def _path_points(role: str, path: str) -> int:
 def _is_answer(path: str) -> bool:
     """Whether the last name of a path is one of a grade or a rank."""
     last = re.split(r"[.\]]+", path)[-1]
-    return bool(name_points("grade", last) or name_points("rank", last)) or part_role(last) in ("grade", "rank")
+    return any(name_points(role, last) or column_names.part_role(last) == role for role in ("grade", "rank"))
 
 
 def short_paths(name: str, cells: pl.Series) -> dict[str, bool]:

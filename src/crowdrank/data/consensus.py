@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Bools, Counts, Floats, Ints, method_name
+from ..protocols import Bools, Counts, Floats, Ints, given_arguments, method_name
 from ..wording import counted, in_python, option
 from .index import Index, Items, lock_arrays, run_starts, set_fields
 from .showing import ROWS, Shown, html_table
@@ -70,8 +70,7 @@ class Trace(Shown):
         """Return a table of one row: n_iter, converged, change and the last log_likelihood where there is one."""
         last = self.log_likelihood[-1] if self.log_likelihood else None
         columns = {"n_iter": self.n_iter, "converged": self.converged, "change": self.change}
-        further = {"log_likelihood": last, "errors": self.errors}
-        return pl.DataFrame([columns | {name: value for name, value in further.items() if value is not None}])
+        return pl.DataFrame([columns | given_arguments(log_likelihood=last, errors=self.errors)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +102,9 @@ class Quality(Shown):
 
     def frame(self) -> pl.DataFrame:
         """Return a table of annotator, quality, n_judgments and the one-number parameters, best annotator first."""
-        columns: dict[str, Any] = {"annotator": self.annotators.ids, "quality": self.quality}
-        columns["n_judgments"] = self.n_judgments
-        columns |= {name: value for name, value in self.parameters.items() if np.ndim(value) == 1}
-        return pl.DataFrame(columns).sort("quality", "annotator", descending=[True, False])
+        own = {"annotator": self.annotators.ids, "quality": self.quality, "n_judgments": self.n_judgments}
+        further = {name: value for name, value in self.parameters.items() if np.ndim(value) == 1}
+        return pl.DataFrame({**own, **further}).sort("quality", "annotator", descending=[True, False])
 
     def with_parameters(self, /, **parameters: Any) -> Quality:
         """Return the same quality with further parameters."""
@@ -370,11 +368,10 @@ class Consensus(Shown):
             upper = np.maximum(np.quantile(worse, 1 - tail, axis=0, method="nearest"), own_worse[0])
             # one of many near-equal items is hardly ever first in a draw, though nothing speaks against it
             rank_bounds[:, part] = np.where(self._may_be_first(level, number), 1, np.maximum(lower, 2)), upper
-        table = pl.DataFrame({
-            **self.items.id_columns(), "score": self.scores, "lower": score_bounds[0], "upper": score_bounds[1],
-            "rank": self.ranks(), "rank_lower": rank_bounds[0], "rank_upper": rank_bounds[1],
-            "basis": pl.repeat(self.uncertainty, len(self.items), eager=True),
-        })[self._best_first()]  # fmt: skip
+        of_scores = {"score": self.scores, "lower": score_bounds[0], "upper": score_bounds[1]}
+        of_ranks = {"rank": self.ranks(), "rank_lower": rank_bounds[0], "rank_upper": rank_bounds[1]}
+        basis = pl.repeat(self.uncertainty, len(self.items), eager=True)
+        table = pl.DataFrame({**self.items.id_columns(), **of_scores, **of_ranks, "basis": basis})[self._best_first()]
         return table if where is None else table[self.items.span(where)]
 
     def beats(self, a: str | int, b: str | int, query: str | int | None = None) -> float:

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from polars import selectors
 
 from ..errors import JudgmentError, ParameterError, warn
 from ..protocols import AnyFloats, Bools, Counts, Floats, Ints
@@ -153,14 +154,12 @@ class Features:
         """
         rows = other.items.codes_of(self.items, "other features", "features")
         if (rows < 0).any():
-            lacking = first_ids(self.items, rows < 0)
-            what = f"the other features have no row for item {lacking}"
+            what = f"the other features have no row for item {first_ids(self.items, rows < 0)}"
             raise JudgmentError(f"{what}; make both tables of the same items")
         doubled = next((name for name in other.names if name in self.names), None)
         if doubled is not None:
             raise JudgmentError(f"both tables have a feature {doubled!r}; rename one of them")
-        matrix = np.hstack([self.matrix, other.matrix[rows]])
-        return replace(self, matrix=matrix, names=self.names + other.names)
+        return replace(self, matrix=np.hstack([self.matrix, other.matrix[rows]]), names=self.names + other.names)
 
     @classmethod
     def from_arrays(
@@ -241,26 +240,22 @@ def _read_numbers(column: pl.Series) -> tuple[Floats, Bools]:
 
 def _matrix(frame: pl.DataFrame) -> Floats:
     """Columns of numbers side by side, NaN where blank; numbers and texts all at once, as each column costs a call."""
-    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
     if all(kind.is_numeric() or kind in (pl.String, pl.Boolean) for kind in frame.dtypes):
-        filled = frame
-        if texts:
-            filled = filled.with_columns(pl.col(texts).str.strip_chars())
-            filled = filled.with_columns(pl.when(~pl.col(texts).is_in(_BLANKS)).then(pl.col(texts)).name.keep())
+        text = selectors.string().str.strip_chars()
+        filled = frame.with_columns(pl.when(~text.is_in(_BLANKS)).then(text).name.keep())
         values = filled.cast(pl.Float64, strict=False)
         # missing numbers are NaN in numpy
-        if not texts or values.select(texts).null_count().equals(filled.select(texts).null_count()):
+        if values.null_count().equals(filled.null_count()):
             return values.to_numpy(order="c", writable=True)
-    return np.column_stack([_numbers(column) for column in frame])
-
-
-def _numbers(column: pl.Series) -> Floats:
-    """A column of numbers, NaN where blank; anything else is refused."""
-    values, wrong = _read_numbers(column)
-    if (row := first_row(wrong)) is not None:
-        what = f"feature {column.name!r} is not a number ({short(column.slice(row, 1).to_list()[0])}) in row {row + 1}"
-        raise JudgmentError(f"{what}; correct it, or name the columns to use with features= (--features)")
-    return values
+    columns = []
+    for column in frame:
+        numbers, wrong = _read_numbers(column)
+        if (row := first_row(wrong)) is not None:
+            cell = short(column.slice(row, 1).to_list()[0])
+            what = f"feature {column.name!r} is not a number ({cell}) in row {row + 1}"
+            raise JudgmentError(f"{what}; correct it, or name the columns to use with features= (--features)")
+        columns.append(numbers)
+    return np.column_stack(columns)
 
 
 _MEASURED, _TRUTH, _SOURCES, _JUDGED, _QUALIFIERS = (

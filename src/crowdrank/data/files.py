@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import errno
 import os
@@ -11,7 +10,7 @@ import re
 import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -44,10 +43,10 @@ def os_reason(error: OSError) -> str:
     return (error.strerror or str(error) or "unknown reason").strip().lower()
 
 
-@contextlib.contextmanager
+@contextmanager
 def whole_file(target: Path) -> Iterator[IO[bytes]]:
     """Open a new file beside the target that is renamed to it at the end; a device or pipe is written to directly."""
-    with contextlib.suppress(FileNotFoundError):
+    with suppress(FileNotFoundError):
         if not stat.S_ISREG(target.stat().st_mode):
             with target.open("wb") as handle:
                 yield handle
@@ -55,11 +54,11 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
     # remove what processes that were killed left of the same target: on this machine, whose short name is part of the
     # file's, as the number of a process says nothing about one on another machine
     begin = f".{target.name[:100]}.{zlib.crc32(platform.node().encode()):08x}."
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         for name in os.listdir(target.parent):
             words = name.removeprefix(begin).split(".") if name.startswith(begin) and name.endswith(".part") else []
             if len(words) == 3 and words[0].isdigit() and name not in _writing and not _alive(int(words[0])):
-                with contextlib.suppress(OSError):
+                with suppress(OSError):
                     (target.parent / name).unlink()
     part = target.with_name(f"{begin}{os.getpid()}.{os.urandom(3).hex()}.part")
     _writing.add(part.name)
@@ -70,7 +69,7 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
             os.chmod(part, stat.S_IMODE(target.stat().st_mode))
         os.replace(part, target)
     except BaseException:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             part.unlink()
         raise
     finally:
@@ -146,24 +145,19 @@ _UNKNOWN = 4 << 30
 def available_memory() -> int:
     """Return the bytes that can be used without swapping, within the limit of the container if there is one."""
     free = _free_memory()
-    for limit, used in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ):
-        most, in_use = _number(limit), _number(used)
-        if most is not None and in_use is not None:
+    for folder, *names in (("", "max", "current"), ("memory/", "limit_in_bytes", "usage_in_bytes")):
+        with suppress(OSError, ValueError):  # no such file, or no number in it
+            most, in_use = (int(Path(f"/sys/fs/cgroup/{folder}memory.{name}").read_text()) for name in names)
             free = min(free, max(most - in_use, 0))
     return free
 
 
 def _free_memory() -> int:
     """Free bytes of the whole machine."""
-    try:
+    with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
     for pages, share in (("SC_AVPHYS_PAGES", 1), ("SC_PHYS_PAGES", 2)):  # macOS says only what is built in
         with suppress(ValueError, OSError, AttributeError):
             return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE") // share
@@ -173,14 +167,6 @@ def _free_memory() -> int:
         if ctypes.windll.kernel32.GlobalMemoryStatusEx(status):  # type: ignore[attr-defined]
             return int(status[2])
     return _UNKNOWN
-
-
-def _number(path: str) -> int | None:
-    """The number in a file of the system, or ``None``."""
-    try:
-        return int(Path(path).read_text())
-    except (OSError, ValueError):
-        return None
 
 
 def in_words(n_bytes: float) -> str:

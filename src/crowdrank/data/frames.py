@@ -137,8 +137,7 @@ def unpivot(data: Any, annotators: Sequence[str], answer: str, *, of: str = "ann
     if not annotators or absent:
         said = f"there is no column {absent[0]!r}" if absent else f"{of}s= is empty"
         raise JudgmentError(f"{said}; {of}s= names the columns that hold answers, out of {', '.join(frame.columns)}")
-    kinds = {frame[name].dtype == pl.String for name in annotators}
-    if len(kinds) > 1:
+    if len({frame[name].dtype == pl.String for name in annotators}) > 1:
         frame = frame.with_columns(pl.col(list(annotators)).cast(pl.String))
     index = [name for name in frame.columns if name not in annotators]
     long = frame.unpivot(on=list(annotators), index=index, variable_name=of, value_name=answer)
@@ -162,9 +161,8 @@ def refuse_ranks(columns: Sequence[pl.Series], *, by: str, across: bool) -> None
     crowdrank.errors.JudgmentError: every respondent gives 1 to 3 once: ranks with 1 for the best (kind='ranking'), or grades with 3 for the best (kind='grade')?
     """  # noqa: E501
     table = pl.DataFrame([one.cast(pl.Float64, strict=False).alias(str(n)) for n, one in enumerate(columns)])
-    answers: list[Any] = [sorted(row) for row in table.drop_nulls().iter_rows()]
-    if not across:
-        answers = [sorted(column.drop_nulls()) for column in table]
+    rows: Iterable[Any] = table.drop_nulls().iter_rows() if across else (column.drop_nulls() for column in table)
+    answers = list(map(sorted, rows))
     size = len(answers[0]) if answers and across else len(table)
     wanted = [float(number) for number in range(1, size + 1)]
     few = size < _FEWEST_RANKED or len(answers) < _FEWEST_PEOPLE

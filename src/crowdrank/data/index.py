@@ -278,11 +278,11 @@ class Index:
         """Return the code of each value, -1 where it is unknown; integers and text are compared as text."""
         return look_up([self.ids], [id_series(values)])
 
-    def code(self, value: str | int, what: str = "id") -> int:
-        """Return the code of one id, or say which known id is nearest."""
+    def code(self, value: str | int, what: str = "id", where: str = "") -> int:
+        """Return the code of one id, or say which known id is nearest; ``where`` follows the id in that message."""
         code = int(self.codes(pl.Series([value]))[0])
         if code < 0:
-            raise UnknownNameError(f"there is no {what} {value!r}{_nearest(str(value), self.ids)}")
+            raise UnknownNameError(f"there is no {what} {value!r}{where}{_nearest(str(value), self.ids)}")
         return code
 
 
@@ -377,13 +377,10 @@ class Items:
         """Return the code of one item; the query may be left out where there is only one."""
         if query is None and self.n_queries != 1:
             raise UnknownNameError(f"item {item!r} needs its query (query=...): there are {self.n_queries} queries")
-        where = self.query_number(query)
-        span = self.span(where)
-        code = int(look_up([self.ids[span]], [pl.Series([item])])[0])
-        if code < 0:
-            place = "" if self.single else f" in query {self.queries.ids[where]!r}"
-            raise UnknownNameError(f"there is no item {item!r}{place}{_nearest(str(item), self.ids[span])}")
-        return int(span.start) + code
+        number = self.query_number(query)
+        span = self.span(number)
+        where = "" if self.single else f" in query {self.queries.ids[number]!r}"
+        return int(span.start) + Index(self.ids[span]).code(item, "item", where)
 
 
 class _Indexed(Protocol):
@@ -392,12 +389,10 @@ class _Indexed(Protocol):
     @property
     def items(self) -> Items:
         """Items within their queries."""
-        ...
 
     @property
     def annotators(self) -> Index:
         """Annotators."""
-        ...
 
 
 class Sized:

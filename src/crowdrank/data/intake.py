@@ -92,9 +92,8 @@ class Rows:
         self._complaints: list[tuple[str, str]] = []
         if not self.n:
             raise JudgmentError(f"the table has a header but no rows; it should hold one {kind} in each")
-        groups = [words for words in ID_GROUPS[kind] if self.has(words[0])]
-        columns_of_groups = [[self.frame[word] for word in words] for words in groups]
-        coded = factorize_groups(columns_of_groups, ordered=FIRST_ROW.get() is None)
+        groups = {words: self.frame.select(words).get_columns() for words in ID_GROUPS[kind] if self.has(words[0])}
+        coded = factorize_groups(list(groups.values()), ordered=FIRST_ROW.get() is None)
         self._coded = dict(zip(groups, coded, strict=True))
 
     def has(self, word: str) -> bool:
@@ -195,9 +194,7 @@ class Rows:
         cells = self.frame["time"]
         if cells.dtype.is_temporal():
             span = isinstance(cells.dtype, pl.Duration) or cells.dtype == pl.Time
-            microseconds = cells.cast(pl.Duration("us") if span else pl.Datetime("us")).to_physical()
-            self.blame(cells.is_null().to_numpy(), "the time is blank", DROP)
-            return (microseconds.cast(pl.Float64) / 1e6).fill_null(0.0).to_numpy()
+            cells = cells.cast(pl.Duration("us") if span else pl.Datetime("us")).to_physical().cast(pl.Float64) / 1e6
         values, empty, text = numbers_of(cells)
         if text.any():
             parsed = _timestamps(cells)
@@ -560,8 +557,7 @@ def _item_codes(values: pl.Series, item_ids: pl.Series) -> Ints:
     if (codes >= 0).all():
         return codes
     alone = pl.DataFrame({"id": texts, "lower": lower}).filter(pl.col("lower").is_unique())
-    ids = dict(alone.select("lower", "id").iter_rows())
-    spelt = named.replace_strict(ids, default=None, return_dtype=pl.String)
+    spelt = named.replace_strict(alone["lower"], alone["id"], default=None, return_dtype=pl.String)
     return np.where(codes < 0, Index(item_ids).codes(spelt), codes)
 
 
@@ -653,8 +649,7 @@ def _refuse_codes(values: pl.Series, used: Ints, *, words: bool) -> None:
         sides = (("left", "right", "tie", "tie"), ("right", "left", "tie", "tie"))
         ways = [option("winner_codes", dict(zip(codes, meant, strict=False))) for meant in sides]
         raise JudgmentError(f"{said}; say what they mean: {either(ways)}")
-    named = {1: "left", -1: "right", 0: "tie"}
-    known = {text: named[code.outcome] for text, code in codes_of(given).items()}
+    known = {text: ("tie", "left", "right")[code.outcome] for text, code in codes_of(given).items()}
     if not {"left", "right"} <= set(known.values()):
         each = option("winner_codes", dict.fromkeys(given, ...))
         raise JudgmentError(f"{said}; say left, right or tie for each of them: {each}")

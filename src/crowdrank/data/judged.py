@@ -123,8 +123,7 @@ class Judged(Sized, Shown):
 
     def recode(self, items: Items, code: Ints, **fields: Any) -> Self:
         """Return the same judgments of other items, of which these are the codes, with some fields changed."""
-        columns = {name: code[getattr(self, name)] for name in self.item_columns}
-        return replace(self, items=items, **columns, **fields)
+        return replace(self, items=items, **{name: code[getattr(self, name)] for name in self.item_columns}, **fields)
 
     def across_queries(self) -> Self:
         """Return the same judgments with equal item ids of different queries taken as one item."""
@@ -214,10 +213,9 @@ def without_repeats(judged: AnyJudged, duplicates: str, *what: tuple[Ints, int])
         again = np.flatnonzero(~row_keys(keys).is_first_distinct().to_numpy())
         again = again if rows is None else rows[again]
         table = judged.select(again[:5]).frame()
-        words = [name for name in table.columns if name in ("query", "item", "left", "right", "annotator")]
-        named = []
-        for row, ids in zip(again[:5].tolist(), table.select(words).iter_rows(), strict=True):
-            named.append(f"{row + 1} ({', '.join(f'{word} {one!r}' for word, one in zip(words, ids, strict=True))})")
+        table = table.drop(set(table.columns) - {"query", "item", "left", "right", "annotator"})
+        shown = [", ".join(f"{word} {one!r}" for word, one in ids.items()) for ids in table.iter_rows(named=True)]
+        named = [f"{row + 1} ({ids})" for row, ids in zip(again[:5].tolist(), shown, strict=True)]
         where = f"{'row' if len(again) == 1 else 'rows'} {first_few(named, len(again))}"
         remedy = f"drop them or choose {option('duplicates', 'first')} or {option('duplicates', 'last')}"
         raise JudgmentError(f"an annotator judged the same thing twice in {where}; {remedy}")
@@ -240,8 +238,7 @@ def pairs_of_groups(keys: Sequence[Ints]) -> tuple[Counts, Counts]:
     >>> list(zip(first.tolist(), second.tolist()))
     [(0, 2), (0, 3), (2, 3)]
     """
-    by: list[Any] = [np.arange(len(keys[0])), *reversed(keys)]
-    order = np.lexsort(by)
+    order = np.lexsort(keys[::-1])
     starts = run_starts([key[order] for key in keys])
     ends = np.append(starts[1:], len(order))
     return pairs_within(order, np.repeat(ends, ends - starts))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from ..errors import ParameterError, UnknownNameError
 from ..protocols import Bools
@@ -95,16 +96,13 @@ def _of_group(judged: Any, column: str, value: str, given: str, *, absent: bool)
 
 def _ids_in_file(path: str) -> list[str]:
     """The ids in a text file, one per line, or in the column annotator of a table."""
-    import polars as pl
-
     try:
         if path.endswith((".parquet", ".pq")):
             return pl.read_parquet(path)["annotator"].cast(pl.String).drop_nulls().to_list()
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
         mark = next((mark for mark in ",\t;" if lines and "annotator" in lines[0].split(mark)), None)
         if mark is not None:
-            table = pl.read_csv(path, separator=mark, infer_schema=False)
-            return table["annotator"].drop_nulls().to_list()
+            return pl.read_csv(path, separator=mark, infer_schema=False)["annotator"].drop_nulls().to_list()
     except OSError as error:
         raise ParameterError(f"{path}: {error.strerror}; check the path of the file of annotators") from None
     except (UnicodeDecodeError, pl.exceptions.PolarsError):

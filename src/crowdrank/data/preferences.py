@@ -201,8 +201,7 @@ class Preferences(Judged):
     ) -> Self:
         """Return preferences from a table with a row per pair and a column per annotator; a blank is not judged."""
         rules: dict[str, Any] = {"items": items, "duplicates": duplicates, "invalid": invalid}
-        table = unpivot(data, annotators, "winner")
-        return cls.from_frame(table, columns=columns, winner_codes=winner_codes, **rules)
+        return cls.from_frame(unpivot(data, annotators, "winner"), columns=columns, winner_codes=winner_codes, **rules)
 
     def frame(self) -> pl.DataFrame:
         """Return a table with the user's own ids; the winner is left, right or tie."""
