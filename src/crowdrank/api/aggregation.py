@@ -35,7 +35,7 @@ from ..registry import card, make, method_class, name_for_kind, names
 from ..wording import call, counted, either, first_few, method_label, one_of, option, recurring_items
 from . import in_parts
 from .in_parts import Passes, as_packed
-from .robust_errors import check_robust, with_robust_errors, with_shared_error
+from .robust_errors import with_robust_errors, with_shared_error
 from .sentences import words_of
 
 if TYPE_CHECKING:
@@ -148,8 +148,20 @@ def aggregate(
     if source is not None and across_queries:
         remedy = "give across_queries=True to pack in place of aggregate"
         raise ParameterError(f"packed judgments keep the queries they were packed with; {remedy}")
+    if source is None and passes.asked and control is None:
+        # long files are packed on the way
+        files = list(judgments) if isinstance(judgments, list | tuple) else [judgments]
+        named = bool(files) and all(isinstance(one, str | os.PathLike) for one in files)
+        if named and in_parts.file_advice(files) is not None:
+            source = in_parts.pack_aside(files, across_queries=across_queries)
+            source = source if len(source) >= in_parts.MANY_ROWS else None
     if source is None:
-        source = _read_for(judgments, method, bootstrap, control, passes, across_queries)
+        whole = as_judgments(judgments, control)
+        whole = whole.across_queries() if across_queries else whole
+        source = in_parts.hold_many(whole, method, bootstrap=bootstrap)
+        if source is not None and (passes.cluster or passes.resume) and control is None:
+            source = in_parts.pack_aside(source.whole)
+        source = whole if source is None else source
     if trusted is not None:
         # from here on by their ids, which any part or resample of the judgments understands
         trusted = source.annotators.ids.filter(pl.Series(trusted_annotators(source, trusted))).to_list()
@@ -195,24 +207,6 @@ def aggregate(
     if draws is None:
         return with_shared_error(with_robust_errors(fitted, aggregator, judged, robust), judged, shared)
     return with_replicates(fitted, replicates(aggregator, judged, draws, fitted, extra=given, progress=progress))
-
-
-def _read_for(
-    given: Any, method: Any, bootstrap: int | None, control: Any, passes: Passes, across_queries: bool
-) -> Judgments | Mixed | PackedJudgments:
-    """Judgments that are not packed, in parts where they are many; for a cluster these are packed on the way."""
-    paths = [given] if isinstance(given, str | os.PathLike) else given if isinstance(given, list | tuple) else []
-    asked = passes.asked and control is None and all(isinstance(one, str | os.PathLike) for one in paths)
-    if paths and asked and in_parts.file_advice(paths) is not None:
-        packed = in_parts.pack_aside(paths, across_queries=across_queries)
-        if len(packed) >= in_parts.MANY_ROWS:
-            return packed
-    judged = as_judgments(given, control)
-    judged = judged.across_queries() if across_queries else judged
-    held = in_parts.hold_many(judged, method, bootstrap=bootstrap)
-    if held is not None and (passes.cluster or passes.resume) and control is None:
-        return in_parts.pack_aside(held.whole)
-    return judged if held is None else held
 
 
 def _aggregate_parts(
@@ -265,7 +259,11 @@ def check_aggregation(
     check_want(want)
     if isinstance(method, str) and method != "auto":
         make("aggregator", method, params)
-    check_robust(robust, bootstrap, shared)
+    choices = {"robust": ("annotator", "query", "judgment", "none"), "shared": ("estimated", "none")}
+    for name, value in given_arguments(robust=robust, shared=shared).items():
+        one_of(value, choices[name], name, of_verb=True)
+        if value != "none" and bootstrap is not None:
+            raise ParameterError(words_of("two_errors", name=option(name)))
     if bootstrap is not None:
         from ..resampling import check_draws
 
@@ -660,9 +658,7 @@ def names_to_control(judgments: Any, control: str | Sequence[str]) -> list[str]:
         transforms = dict(zip(judgments.covariate_names, judgments.covariate_transforms, strict=True))
         for name, way in wanted.items():
             if way and transforms.get(name, way) != way:
-                raise JudgmentError(
-                    words_of("other_transform", name=name, known=transforms[name], way=way, named=f"{name}:{way}")
-                )
+                raise JudgmentError(words_of("other_transform", name=name, known=transforms[name], way=way))
         if "self" in wanted and "self" not in transforms:
             raise JudgmentError(words_of("no_families"))
         # texts without lists, say, or judges of no item's family leave nothing to control for in that part
@@ -726,9 +722,8 @@ def _with_style(table: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
         return table
     sides = next((pair for pair in map(str.split, _TEXTS) if set(pair) <= set(table.columns)), None)
     if sides is None:
-        raise JudgmentError(
-            words_of("no_covariate", lacking=lacking[0], columns=first_few(map(repr, table.columns), shown=40))
-        )
+        columns = first_few(map(repr, table.columns), shown=40)
+        raise JudgmentError(words_of("no_covariate", lacking=lacking[0], columns=columns))
     for side, name in zip(("left", "right"), sides, strict=True):
         if table.schema[name].is_nested():
             table = table.with_columns(pl.Series(name, [answer_text(one) for one in table[name].to_list()], pl.String))

@@ -16,16 +16,15 @@ from ..data.showing import Shown
 from ..errors import JudgmentError, ParameterError
 from ..io.tables import read_table
 from ..io.truth import as_scored, read_clicks
-from ..metrics.significance import mean_interval, paired_randomisation
+from ..metrics.significance import expect_level, mean_interval, paired_randomisation
 from ..models.clicks.click_models import Cascade, ClickFit, PositionBias
 from ..validation.run_evaluation import Scored
 from ..wording import counted, one_of, option
 from .sentences import words_of
 from .training import as_features
 
-_SCHEMA: dict[str, Any] = {
-    "impression": pl.Int64, "query": pl.String, "position": pl.Int64, "item": pl.String, "team": pl.String,
-}  # fmt: skip
+_SCHEMA: dict[str, Any] = dict.fromkeys(("impression", "query", "position", "item", "team"), pl.String)
+_SCHEMA |= {"impression": pl.Int64, "position": pl.Int64}
 
 
 @dataclass(frozen=True)
@@ -83,12 +82,12 @@ class Credit(Shown):
         The impression is the annotator. :meth:`crowdrank.Preferences.from_frame` reads the table, and several such
         tables together rank many systems by ``bradley_terry`` across queries.
         """
-        left = pl.when(pl.col("winner") == self.teams[0]).then(pl.lit("left"))
-        winner = left.when(pl.col("winner") == self.teams[1]).then(pl.lit("right")).otherwise(pl.lit("tie"))
+        left, right = self.teams
+        winner = pl.col("winner").replace({left: "left", right: "right"})
+        annotator = pl.format("{}/{}", "query", "impression")
         return self.impressions.select(
-            "query", left=pl.lit(self.teams[0]), right=pl.lit(self.teams[1]),
-            annotator=pl.format("{}/{}", "query", "impression"), winner=winner,
-        )  # fmt: skip
+            "query", left=pl.lit(left), right=pl.lit(right), annotator=annotator, winner=winner
+        )
 
 
 def fit_clicks(
@@ -205,8 +204,7 @@ def credit(shown: Any, clicks: Any, *, level: float = 0.95, seed: int = 0) -> Cr
     >>> found.wins, found.losses, found.p_value
     (6, 0, 0.03125)
     """
-    if not 0 < level < 1:
-        raise ParameterError(f"level={level!r} is not a probability; give a number between 0 and 1, for example 0.95")
+    expect_level(level)
     lists = _table(shown, tuple(_SCHEMA), "shown")
     pressed = _table(clicks, ("query", "item"), "clicks")
     if lists["team"].null_count():
@@ -253,11 +251,9 @@ def credit(shown: Any, clicks: Any, *, level: float = 0.95, seed: int = 0) -> Cr
 def _table(data: Any, needed: tuple[str, ...], what: str) -> pl.DataFrame:
     """A table with the columns it needs."""
     frame = read_table(data) if isinstance(data, str | os.PathLike) else to_frame(data)
-    lacking = [name for name in needed if name not in frame.columns]
-    if lacking:
-        raise JudgmentError(
-            words_of("lacking_columns", what=what, needed=", ".join(needed), columns=quote_names(frame.columns))
-        )
+    if not set(needed) <= set(frame.columns):
+        named = {"needed": ", ".join(needed), "columns": quote_names(frame.columns)}
+        raise JudgmentError(words_of("lacking_columns", what=what, **named))
     return frame.with_columns(pl.col("query").cast(pl.String), pl.col("item").cast(pl.String))
 
 
@@ -266,8 +262,7 @@ def _orders(run: Scored) -> dict[str, list[str]]:
     query = run.items.query_ids().cast(pl.String) if not run.items.single else pl.repeat("", len(run.items), eager=True)
     frame = pl.DataFrame({"query": query, "item": run.items.ids.cast(pl.String), "score": run.scores})
     ordered = frame.sort(["query", "score", "item"], descending=[False, True, False])
-    listed = ordered.group_by("query", maintain_order=True).agg("item")
-    return dict(zip(listed["query"].to_list(), listed["item"].to_list(), strict=True))
+    return dict(ordered.group_by("query", maintain_order=True).agg("item").iter_rows())
 
 
 def _draft(first: list[str], second: list[str], k: int, rng: np.random.Generator) -> list[tuple[str, int]]:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ..data.consensus import Consensus, Diagnostics
-from ..data.judgments import Judgments, Preferences
+from ..data.judgments import Preferences
 from ..errors import ParameterError, UnidentifiedError
 from ..io.truth import read_truth
 from ..registry import method_class
@@ -64,7 +64,21 @@ def diagnose(
     habits: list[found.Habit] = []
     relative: str | None = None
     if control is not None:
-        consensus, habits, relative = _with_control(judged, names_to_control(judged, control), consensus)
+        names = names_to_control(judged, control)
+        if not isinstance(judged, Preferences) or not judged.n_annotators:
+            raise ParameterError(f"{option('control')} is about preferences of named annotators; leave it out")
+        try:
+            consensus = consensus or aggregate(judged, "latent_score", control=names, shared="none")
+            habits = found.annotator_habits(consensus)
+        except UnidentifiedError as error:
+            coefficients = method_class("aggregator", "latent_score")().relative_coefficients(judged, names)
+            relative = f"coefficients of annotators are relative to each other: {error}"
+            judging = np.isin(np.arange(judged.n_annotators), judged.annotator)
+            alone = judged.annotators.ids.filter(pl.Series(judging & ~coefficients.comparable.any(axis=1))).to_list()
+            if alone:
+                who = first_few(map(repr, alone))
+                relative += f"; nothing is known about {who}, since nobody else judged the same pairs"
+            habits = found.relative_habits(judged, names, coefficients)
     if consensus is None:
         consensus = aggregate(judged, shared="none")
     elif not isinstance(consensus, Consensus):
@@ -85,26 +99,6 @@ def diagnose(
         diagnostics, annotator_table=table, annotator_messages=(*diagnostics.annotator_messages, *sentences),
         notes=diagnostics.notes if relative is None else (*diagnostics.notes, relative),
     )  # fmt: skip
-
-
-def _with_control(
-    judged: Judgments, control: list[str], consensus: Consensus | None
-) -> tuple[Consensus | None, list[found.Habit], str | None]:
-    """The consensus with control, what annotators like, and what that is relative to, and why, where it is."""
-    if not isinstance(judged, Preferences) or not judged.n_annotators:
-        raise ParameterError(f"{option('control')} is about preferences of named annotators; leave it out")
-    try:
-        fitted = consensus or aggregate(judged, "latent_score", control=control, shared="none")
-        return fitted, found.annotator_habits(fitted), None
-    except UnidentifiedError as error:
-        relative = method_class("aggregator", "latent_score")().relative_coefficients(judged, control)
-        sentence = f"coefficients of annotators are relative to each other: {error}"
-        judging = np.isin(np.arange(judged.n_annotators), judged.annotator)
-        alone = judged.annotators.ids.filter(pl.Series(judging & ~relative.comparable.any(axis=1))).to_list()
-        if alone:
-            who = first_few(map(repr, alone))
-            sentence += f"; nothing is known about {who}, since nobody else judged the same pairs"
-        return consensus, found.relative_habits(judged, control, relative), sentence
 
 
 def actions(consensus: Consensus, judgments: Any, *, method: Any | None = None, trusted: Any | None = None) -> Actions:

@@ -17,16 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from ..cluster import results
 from ..cluster.packed import PackedJudgments, is_packed, scan_judgments
-from ..cluster.results import (
-    StoredConsensus,
-    assemble,
-    check_one_pass,
-    fit_in_one_pass,
-    needs_one_pass,
-    of_sample,
-    sample_of,
-)
 from ..data.consensus import Consensus
 from ..data.files import PathLike, available_memory, expect_room, in_words
 from ..data.frames import to_frame
@@ -151,7 +143,7 @@ class Passes:
         Judgments are read anew in every pass where their codes take more than a quarter of the free memory, unless
         ``stream`` says otherwise. How long passes take, their progress says from the second on.
         """
-        one_pass = method is not None and needs_one_pass(method)
+        one_pass = method is not None and results.needs_one_pass(method)
         if self.cluster is None or one_pass:
             from ..cluster.executor import InMemory, Streamed
 
@@ -175,7 +167,7 @@ class Passes:
 
 def fit_packed(
     packed: PackedJudgments, aggregator: Any, given: Mapping[str, Any], passes: Passes
-) -> Consensus | StoredConsensus:
+) -> Consensus | results.StoredConsensus:
     """Return the consensus of many packed judgments by passes over their parts; methods of one pass run here.
 
     Above five million items the consensus stays in Parquet beside the judgments.
@@ -184,7 +176,7 @@ def fit_packed(
     expect_parameters(aggregator)
     expect_parts(packed, aggregator, given)
     files = None
-    if not needs_one_pass(aggregator):
+    if not results.needs_one_pass(aggregator):
         files = None if passes.resume is None else _run_files(packed, aggregator, given, passes.resume)
         share = share_of_rows(packed.rows)
         if packed.n_annotators and share < 1.0:
@@ -219,7 +211,7 @@ def resample_packed(
     from ..cluster.resamples import ResampledJudgments, lost_and_apart, weight_of_packed_items
     from ..resampling import Refitted, scores_and_convergence, sum_up
 
-    one_pass = needs_one_pass(aggregator)
+    one_pass = results.needs_one_pass(aggregator)
     warm = {"start": consensus} if takes_argument(aggregator, "start") and not one_pass else {}
     refits: list[Refitted] = []
     with replace(passes, progress=None).executor(packed, method=aggregator, quiet=True) as started, collect_notices():
@@ -243,9 +235,9 @@ def _fit(
     executor: Any, packed: Any, aggregator: Any, given: Mapping[str, Any], progress: Progress | None = None
 ) -> Any:
     """The consensus by one pass, or by as many as the method needs."""
-    if needs_one_pass(aggregator):
-        return fit_in_one_pass(aggregator, packed, progress=progress)
-    return assemble(aggregator, packed, executor.run(aggregator.over_blocks(packed, **given), packed))
+    if results.needs_one_pass(aggregator):
+        return results.fit_in_one_pass(aggregator, packed, progress=progress)
+    return results.assemble(aggregator, packed, executor.run(aggregator.over_blocks(packed, **given), packed))
 
 
 def expect_whole(packed: PackedJudgments, name: str, passes: Passes) -> None:
@@ -265,8 +257,8 @@ def expect_whole(packed: PackedJudgments, name: str, passes: Passes) -> None:
 
 def expect_parts(packed: PackedJudgments, aggregator: Any, given: Mapping[str, Any]) -> None:
     """Refuse a fit that cannot go in parts, saying why and what to take instead."""
-    if needs_one_pass(aggregator):
-        check_one_pass(aggregator, packed)
+    if results.needs_one_pass(aggregator):
+        results.check_one_pass(aggregator, packed)
     elif isinstance(aggregator, Parted):
         aggregator.over_blocks(packed, **given)
     else:
@@ -274,9 +266,8 @@ def expect_parts(packed: PackedJudgments, aggregator: Any, given: Mapping[str, A
         fitting = {name: one for name, one in methods.items() if packed.kind in one.kinds}
         able = [n for n, one in fitting.items() if hasattr(one, "over_blocks") or getattr(one, "one_pass", False)]
         why = getattr(aggregator, "whole_only", "needs all judgments at once")
-        raise ParameterError(
-            words_of("whole_only", method=method_label(aggregator), why=why, rows=packed.rows, able=", ".join(able))
-        )
+        named = {"method": method_label(aggregator), "able": ", ".join(able)}
+        raise ParameterError(words_of("whole_only", why=why, rows=packed.rows, **named))
 
 
 def _run_files(
@@ -332,25 +323,25 @@ def _rows_of(path: Path) -> float:
         return 0.0
 
 
-def sampled_facts(packed: PackedJudgments, consensus: Consensus | StoredConsensus) -> Facts:
+def sampled_facts(packed: PackedJudgments, consensus: Consensus | results.StoredConsensus) -> Facts:
     """Return what findings are made of where judgments are packed: habits of annotators are those in a sample."""
     from ..review.diagnosis import diagnose
     from ..review.findings import facts_of
 
-    sample = sample_of(packed)
-    if isinstance(consensus, StoredConsensus):
+    sample = results.sample_of(packed)
+    if isinstance(consensus, results.StoredConsensus):
         consensus = consensus.of_queries(sample.items.queries.ids)
-    return facts_of(replace(consensus, diagnostics=diagnose(sample, of_sample(consensus, sample))), None)
+    return facts_of(replace(consensus, diagnostics=diagnose(sample, results.of_sample(consensus, sample))), None)
 
 
 def facts_of_sample(packed: PackedJudgments, consensus: Consensus) -> Facts:
     """Return the facts of a report: the consensus of the items in the sample that annotators are judged by."""
     from ..review.findings import facts_of
 
-    sample = sample_of(packed)
+    sample = results.sample_of(packed)
     if len(sample) < packed.rows:
         say(f"the report shows a sample: {len(sample):,} of {packed.rows:,} {packed.kind}s")
-    return replace(facts_of(of_sample(consensus, sample), sample), sampled=len(sample) < packed.rows)
+    return replace(facts_of(results.of_sample(consensus, sample), sample), sampled=len(sample) < packed.rows)
 
 
 def pack(

@@ -364,8 +364,7 @@ def soft_labels(consensus: Consensus, judgments: Any = None) -> pl.DataFrame:
     if chances is None or consensus.levels is None:
         remedy = f"use a class method, as with {option('want', 'grade')}"
         raise ParameterError(f"{consensus.method} gives no probabilities of classes; {remedy}")
-    columns: dict[str, Any] = {} if consensus.items.single else {"query": consensus.items.query_ids()}
-    columns["item"] = consensus.items.ids
+    columns: dict[str, Any] = consensus.items.id_columns()
     columns |= {f"P({level})": chances[:, place] for place, level in enumerate(consensus.levels)}
     entropy = _entropy_bits(chances)
     columns |= {"entropy": entropy, "effective_labels": 2**entropy, "weight": chances.max(axis=1)}
@@ -448,9 +447,11 @@ def with_classifier(grades: Any, probabilities: Any) -> Grades:
     sure = np.sort(chances, axis=1)
     margin = sure[:, -1] - sure[:, -2] if chances.shape[1] > 1 else sure[:, -1]
     third = np.minimum(np.argsort(np.argsort(-margin, kind="stable"), kind="stable") * 3 // len(margin), 2)
-    rows: dict[str, Any] = {} if grades.items.single else {"query": grades.items.query_ids().gather(code)}
     names_of = pl.Series([f"classifier ({part})" for part in ("surest third", "middle third", "least sure third")])
-    rows |= {"item": grades.items.ids.gather(code), "annotator": names_of.gather(third)}
+    rows = grades.items.query_column(code) | {
+        "item": grades.items.ids.gather(code),
+        "annotator": names_of.gather(third),
+    }
     rows["grade"] = pl.Series(grades.levels).gather(chances.argmax(axis=1))
     said = grades.frame()
     more = pl.DataFrame(rows).with_columns(pl.col(name).cast(said.schema[name]) for name in rows if name != "annotator")

@@ -83,11 +83,9 @@ def list_methods() -> pl.DataFrame:
 
 def parameters(card: Card) -> pl.DataFrame:
     """Return the parameters of a method: parameter, type, default and description."""
-    rows = [
-        {"parameter": p.name, "type": p.type, "default": _default(p.default), "description": plain_marks(p.description)}
-        for p in card.parameters
-    ]
-    return pl.DataFrame(rows, schema=dict.fromkeys(("parameter", "type", "default", "description"), pl.String))
+    rows = [(p.name, p.type, _default(p.default), plain_marks(p.description)) for p in card.parameters]
+    schema = dict.fromkeys(("parameter", "type", "default", "description"), pl.String)
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def plain_marks(text: str) -> str:

@@ -173,7 +173,18 @@ def moderate(
     preferences = as_judgments(judgments)
     if not isinstance(preferences, Preferences):
         raise JudgmentError(words_of("needs_pairs"))
-    preferences, cohort_of = _join_cohorts(preferences)
+    cohort_of: pl.DataFrame | None = None
+    if preferences.n_queries > 1:
+        # on one scale, with the cohorts of each script
+        both, items = np.unique(np.concatenate([preferences.left, preferences.right])), preferences.items
+        of_script = {"cohort": items.queries.ids.gather(items.query[both]), "script": items.ids.gather(both)}
+        cohort_of, preferences = pl.DataFrame(of_script), preferences.across_queries()
+        n_parts, part = _components(preferences)
+        if n_parts > 1:
+            apart = cohort_of.join(pl.DataFrame({"script": list(preferences.items.ids), "part": part}), on="script")
+            groups = apart.group_by("part").agg(pl.col("cohort").unique().sort()).sort("part")["cohort"].to_list()
+            shown = first_few([" and ".join(map(str, one[:3])) for one in groups])
+            raise JudgmentError(words_of("apart_cohorts", n_parts=n_parts, shown=shown))
     with warnings.catch_warnings():
         # scripts that won everything are said in the steps
         warnings.simplefilter("ignore")
@@ -230,24 +241,6 @@ def moderate(
         judgements=judgements.sort("probability", *columns, nulls_last=True),
     )  # fmt: skip
     return replace(found, steps=tuple(_steps(found, preferences, unsure)))
-
-
-def _join_cohorts(preferences: Preferences) -> tuple[Preferences, pl.DataFrame | None]:
-    """Preferences on one scale, and the cohorts of each script where there are several."""
-    if preferences.n_queries <= 1:
-        return preferences, None
-    both = pl.concat([pl.Series(preferences.left), pl.Series(preferences.right)]).unique().to_numpy()
-    items = preferences.items
-    cohort_of = pl.DataFrame({"cohort": items.queries.ids.gather(items.query[both]), "script": items.ids.gather(both)})
-    joined = preferences.across_queries()
-    names = list(joined.items.ids)
-    n_parts, part = _components(joined)
-    if n_parts > 1:
-        apart = cohort_of.join(pl.DataFrame({"script": names, "part": part}), on="script")
-        groups = apart.group_by("part").agg(pl.col("cohort").unique().sort()).sort("part")["cohort"].to_list()
-        shown = first_few([" and ".join(map(str, one[:3])) for one in groups])
-        raise JudgmentError(words_of("apart_cohorts", n_parts=n_parts, shown=shown))
-    return joined, cohort_of
 
 
 def _components(preferences: Preferences) -> tuple[int, Ints]:

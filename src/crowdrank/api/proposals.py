@@ -93,21 +93,18 @@ def requests(
             notes.append(f"scheme {label('scheme', scheme)}, since {choice.reason}")
     chosen = expect_taken(judged, make_scheme(scheme, params, goal, seed), family="scheme")
     listed = items if described is None or items is not None else described.items.frame()
-    askable, pairs, roster, asked_before = judged.judged_items, None, None, None
-    if listed is not None:
-        with _table(listed) as table:
-            pairs_of_table = with_pairs(judged, table) if isinstance(judged, Preferences) else None
-            if pairs_of_table is None:
-                judged, askable = with_items(judged, table)
-            else:
-                judged, pairs = pairs_of_table
-                askable = np.isin(np.arange(judged.n_items), np.concatenate(pairs))
-    if pool is not None:
-        with _table(pool) as table:
-            roster = table if isinstance(table, Roster) else Roster.from_frame(table, price=price)
-    if open is not None:
-        with _table(open) as table:
-            asked_before = open_requests(judged, table)
+    askable, pairs = judged.judged_items, None
+    with _table(listed) as table:
+        listed_pairs = with_pairs(judged, table) if isinstance(judged, Preferences) and table is not None else None
+        if listed_pairs is not None:
+            judged, pairs = listed_pairs
+            askable = np.isin(np.arange(judged.n_items), np.concatenate(pairs))
+        elif table is not None:
+            judged, askable = with_items(judged, table)
+    with _table(pool) as table:
+        roster = table if table is None or isinstance(table, Roster) else Roster.from_frame(table, price=price)
+    with _table(open) as table:
+        asked_before = None if table is None else open_requests(judged, table)
     situation = Situation(
         judgments=judged, askable=askable, pairs=pairs, roster=roster, budget=budget, least_gain=least_gain, seed=seed,
         price=price_of(price, judged.kind) if roster is None else 1.0,

@@ -15,10 +15,10 @@ from ..data.judged import row_codes
 from ..data.judgments import Judgments, Mixed, Preferences
 from ..errors import DataWarning, ParameterError
 from ..io.notices import say
-from ..protocols import Ints, given_arguments
+from ..protocols import Ints
 from ..registry import method_class, names
 from ..standard_errors import ClusterErrors, cluster_robust, student_factor
-from ..wording import counted, of_all, one_of, option
+from ..wording import counted, of_all, option
 from .sentences import words_of
 
 _MIN_DEPENDENT_SHARE = 0.1
@@ -46,15 +46,6 @@ _KNOWN_VARIANCE = 1e-6
 _DEPENDS = "preferences of an annotator repeat or imply each other"
 _FEW_CLUSTERS = 10
 _MAX_KEY_BITS = 62
-
-
-def check_robust(robust: str | None, bootstrap: int | None, shared: str | None = None) -> None:
-    """Refuse unknown choices, and two sources of standard errors at once."""
-    known = {"robust": ("annotator", "query", "judgment", "none"), "shared": ("estimated", "none")}
-    for name, value in given_arguments(robust=robust, shared=shared).items():
-        one_of(value, known[name], name, of_verb=True)
-        if value != "none" and bootstrap is not None:
-            raise ParameterError(words_of("two_errors", name=option(name)))
 
 
 def with_robust_errors(
@@ -105,10 +96,8 @@ def with_robust_errors(
         which = of_all(n_narrower, len(consensus.items), "item")
         kept = f"; {which} would have a narrower one and keep the model's" if n_narrower else ""
     elif few:
-        warnings.warn(
-            f"only {clusters}: how much they differ is hardly known, so intervals are those of Student's t with "
-            f"{counted(number - 1, 'degree')} of freedom; ask about more of them", DataWarning, stacklevel=3,
-        )  # fmt: skip
+        degrees = counted(number - 1, "degree")
+        warnings.warn(words_of("few_clusters", clusters=clusters, degrees=degrees), DataWarning, stacklevel=3)
     wider = _times_as_wide(consensus, errors)
     why = f"{_DEPENDS}: " if unasked else ""
     each = "" if consensus.items.n_queries == 1 else " per query"

@@ -145,14 +145,13 @@ def rubric(
     for place, part in enumerate(parts.values()):
         frame = part.frame()
         keys = ["query", "item"] if "query" in frame.columns else ["item"]
-        own = frame.select(*keys, pl.col("score").alias(f"score {place}"))
-        if sure:
-            own = own.with_columns(frame["std_error"].alias(f"error {place}"))
+        figures = {"score": f"score {place}"} | ({"std_error": f"error {place}"} if sure else {})
+        own = frame.select(*keys, *figures).rename(figures)
         whole = own if not place else whole.join(own, on=keys, how="inner", maintain_order="left")
     if not len(whole):
         raise JudgmentError(f"no item was judged by all of the criteria; name others with {option('criteria')}")
-    matrix = whole.select([f"score {place}" for place in range(len(parts))]).to_numpy()
-    errors = whole.select([f"error {place}" for place in range(len(parts))]).to_numpy() if sure else None
+    matrix = whole.select("^score .*$").to_numpy()
+    errors = whole.select("^error .*$").to_numpy() if sure else None
     whole, rng = whole.select(keys), np.random.default_rng(seed)
     draws = rng.integers(len(whole), size=(_N_DRAWS, len(whole)))
     share = np.full(len(names), 1 / len(names))
@@ -422,11 +421,8 @@ def _shrink_scores(
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     if surprises[-1] <= min(surprises):
-        warnings.warn(
-            f"the scores of category {category} differ from those of the others by more than a standard deviation of "
-            f"{_DEVIATIONS[-1]:g}, the largest that is looked at, so they are hardly shrunk; see whether its votes are "
-            "read the right way round", DataWarning, stacklevel=4,
-        )  # fmt: skip
+        said = words_of("far_category", category=category, largest=_DEVIATIONS[-1])
+        warnings.warn(said, DataWarning, stacklevel=4)
     moves = np.array(moved)
     apart = moves - weight @ moves
     spread = np.einsum("d,dij->ij", weight, covariances) + (weight[:, None] * apart).T @ apart
