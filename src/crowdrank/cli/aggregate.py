@@ -12,19 +12,10 @@ from ..errors import CrowdrankError, JudgmentError, ParameterError
 from ..io.notices import Notice, hear
 from ..registry import resolve
 from ..wording import SHOWN, counted, first_few, of_all
-from .outputs import LEVEL, deliver, deliver_consensus, report_written, write_summary, write_wanted
+from .outputs import LEVEL, deliver, deliver_consensus, report_written, write_file, write_summary, write_wanted
 from .running import command_line, fail_where, say_failed
 from .talk import Talk, one_line
-from .votes import (
-    Asked,
-    column_values,
-    expect_packed_alone,
-    packed_in_words,
-    read_settled,
-    refuse,
-    refuse_unpackable,
-    split_list,
-)
+from .votes import Asked, column_values, expect_packed_alone, packed_in_words, read_settled, refuse, refuse_unpackable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,7 +81,7 @@ def aggregate(asked: Asked, talk: Talk) -> None:
         raise ParameterError(f"--anchors grades scripts on a page or in a workbook; {remedy}")
     if asked.compared is not None and asked.report is None:
         raise ParameterError("--compare adds a section to the report; give --report FILE.html too, or use compare")
-    for name in () if asked.compared in (None, "all") else split_list(asked.compared):
+    for name in () if asked.compared in (None, ["all"]) else asked.compared:
         resolve("aggregator", name)
     asked.conditions = [api.parse_condition(text) for text in asked.fail_if or ()]
     # ratings go by an item, or by the mean of all
@@ -255,9 +246,7 @@ def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
         report_written(asked.moderation, talk)
         for step in moderated.steps:
             talk.say(step[:1].lower() + step[1:].removesuffix("."))
-    if asked.soft_labels is not None:
-        io.write_text(io.json_text(api.lewidi(consensus, judged)), asked.soft_labels)
-        report_written(asked.soft_labels, talk)
+    write_file(asked.soft_labels, lambda name: io.write_text(io.json_text(api.lewidi(consensus, judged)), name), talk)
     if asked.report is not None:
         _write_report(facts(), packed, asked, talk)
     holding = list(filter(None, (api.check(one, facts()) for one in asked.conditions)))
@@ -330,9 +319,8 @@ def _set_apart(asked: Asked, talk: Talk) -> Asked:
 
     votes, reading, answers = asked.votes, asked.reading, asked.cannot_tell
     if "-" in votes:
-        raise ParameterError(
-            "--cannot-tell reads the votes twice, but standard input can be read only once; give a file"
-        )
+        once = "but standard input can be read only once; give a file"
+        raise ParameterError(f"--cannot-tell reads the votes twice, {once}")
     with hear(lambda _: None):
         options = reading.options(nominal=True, levels=None, missing=reading.missing)
         tables = [
@@ -392,7 +380,7 @@ def _write_report(facts: api.Facts, packed: Any, asked: Asked, talk: Talk) -> No
     comparison: Any = None
     if asked.compared is not None:
         with talk.working("comparing methods") as progress:
-            methods = None if asked.compared == "all" else split_list(asked.compared)
+            methods = None if asked.compared == ["all"] else asked.compared
             comparison = api.compare_methods(facts.judgments, methods, seed=asked.seed, progress=progress)
     with talk.working("writing the report"):
         plain = [] if api.is_packed(votes[0]) else votes
@@ -467,10 +455,8 @@ def _by_criterion(asked: Asked, talk: Talk) -> api.Rubric:
     # criteria below each other: a column that says which
     metric = next((one for one in table.columns if lacking and set(wanted) <= set(table[one].to_list())), None)
     if lacking and metric is None:
-        raise JudgmentError(
-            f"{asked.votes[0]} has no column {lacking[0]!r} for --criteria, nor one that holds all of them; its "
-            f"columns are {', '.join(table.columns)}"
-        )
+        columns = f"nor one that holds all of them; its columns are {', '.join(table.columns)}"
+        raise JudgmentError(f"{asked.votes[0]} has no column {lacking[0]!r} for --criteria, {columns}")
     answer = "grade" if api.understand_pairs(table.columns) is None else "winner"
     fits, judgments = {}, {}
     for one in wanted:

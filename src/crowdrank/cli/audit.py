@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import api, auditing, io
 from ..errors import CrowdrankError, ParameterError
 from ..io.notices import collect_notices
-from .outputs import deliver, for_people, report_written, write_summary, write_wanted
+from .outputs import deliver, for_people, report_written, write_file, write_summary, write_wanted
 from .running import command_line, fail_where
 from .talk import Talk
 from .votes import Asked, Reading, column_values, read_settled, read_votes
@@ -50,9 +50,8 @@ def audit(asked: Asked, talk: Talk) -> None:
         api.expect_self(asked.control)
     conditions = [api.parse_condition(text, _QUANTITIES.split()) for text in asked.fail_if or ()]
     if people is None and len(votes) != 2:
-        raise ParameterError(
-            "give a file of people's judgments and then one of the programs', or one file with --people group=person"
-        )
+        one_file = "or one file with --people group=person"
+        raise ParameterError(f"give a file of people's judgments and then one of the programs', {one_file}")
     sets = [votes] if people is not None else [[votes[0]], [votes[1]]]
     tables = []
     for name in votes:
@@ -111,9 +110,7 @@ def audit(asked: Asked, talk: Talk) -> None:
         talk.say(f"... and {len(said) - _MOST_SAID:,} more sentences, which --report FILE.html and -o FILE.json have")
     write_wanted(asked.corrected, lambda: found.corrected, talk)
     write_wanted(asked.next_labels, lambda: found.next_labels, talk)
-    if asked.report is not None:
-        found.html(asked.report, command=command_line())
-        report_written(asked.report, talk)
+    write_file(asked.report, lambda name: found.html(name, command=command_line()), talk)
     holding = _holding(conditions, found.frame(), "program")
     write_summary(asked.summary, "May programs stand in for people?", shown, talk, holding)
     fail_where(holding, talk)

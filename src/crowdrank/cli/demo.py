@@ -5,16 +5,12 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .. import api, io
 from ..wording import counted, percent
 from .outputs import report_written
 from .talk import Talk
 from .votes import Asked
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def demo(asked: Asked, talk: Talk) -> None:
@@ -31,9 +27,11 @@ def demo(asked: Asked, talk: Talk) -> None:
     crowdrank demo --save votes.csv
     """
     import numpy as np
+    from rich.text import Text
 
     from ..demo import FILE
-    from .terminal_tables import console, show_ranking
+    from .aggregate import annotator_name, interval
+    from .terminal_tables import Grid, console, show_ranking
 
     table, save = io.read_table(FILE), asked.save
     command = _next_command(save or "votes.csv")
@@ -55,42 +53,6 @@ def demo(asked: Asked, talk: Talk) -> None:
     page.print(f"[bold]Ranking over all prompts[/bold] [dim]({consensus.method}, 95 % intervals)[/dim]\n")
     show_ranking(consensus, 0.95, item="model")
     page.print("[dim]ranks: the places that a model may truly hold[/dim]\n")
-    named = _print_annotators(page, consensus)
-    codes = [votes.annotators.code(name) for name in named]
-    everybody, others = api.agreement(votes), api.agreement(votes.select(~np.isin(votes.annotator, codes)))
-    page.print("[bold]Agreement[/bold]\n")
-    page.print(
-        f"Two annotators who judge the same pair agree in {percent(everybody.same)} of cases "
-        f"(Krippendorff's alpha {everybody.alpha:.2f}); without those {len(named)} in {percent(others.same)} "
-        f"({others.alpha:.2f}).\n"
-    )
-    page.print("[bold]Next[/bold]\n")
-    rest = (f"{command} --annotators annotators.csv", f"{command} --without {','.join(named)}")
-    for line in (f"{_program()} demo --save votes.csv", *rest):
-        page.print(f"  [cyan]{line}[/cyan]", soft_wrap=True)
-    page.print()
-
-
-def _next_command(path: str) -> str:
-    """The command to try on the votes."""
-    return f"{_program()} aggregate {path} --across-queries"
-
-
-def _program() -> str:
-    """What to type for this program: its name, or how it was started where the shell does not find the name."""
-    started = Path(sys.argv[0])
-    if shutil.which("crowdrank") is not None or not started.stem.startswith("crowdrank"):
-        return "crowdrank"
-    return str(started)
-
-
-def _print_annotators(page: Console, consensus: api.Consensus) -> list[str]:
-    """The annotators worth dropping; returns their names."""
-    from rich.text import Text
-
-    from .aggregate import annotator_name, interval
-    from .terminal_tables import Grid
-
     frame = api.annotator_table(consensus.quality)
     assert frame is not None
     suspicious = api.suspects(frame)
@@ -108,4 +70,29 @@ def _print_annotators(page: Console, consensus: api.Consensus) -> list[str]:
         "[dim]quality: the chance of ordering two answers of unequal worth as the other annotators do; "
         f"the other {len(rest)} lie between {min(rest):.2f} and {max(rest):.2f}[/dim]\n"
     )
-    return named
+    codes = [votes.annotators.code(name) for name in named]
+    everybody, others = api.agreement(votes), api.agreement(votes.select(~np.isin(votes.annotator, codes)))
+    page.print("[bold]Agreement[/bold]\n")
+    page.print(
+        f"Two annotators who judge the same pair agree in {percent(everybody.same)} of cases "
+        f"(Krippendorff's alpha {everybody.alpha:.2f}); without those {len(named)} in {percent(others.same)} "
+        f"({others.alpha:.2f}).\n"
+    )
+    page.print("[bold]Next[/bold]\n")
+    further = (f"{command} --annotators annotators.csv", f"{command} --without {','.join(named)}")
+    for line in (f"{_program()} demo --save votes.csv", *further):
+        page.print(f"  [cyan]{line}[/cyan]", soft_wrap=True)
+    page.print()
+
+
+def _next_command(path: str) -> str:
+    """The command to try on the votes."""
+    return f"{_program()} aggregate {path} --across-queries"
+
+
+def _program() -> str:
+    """What to type for this program: its name, or how it was started where the shell does not find the name."""
+    started = Path(sys.argv[0])
+    if shutil.which("crowdrank") is not None or not started.stem.startswith("crowdrank"):
+        return "crowdrank"
+    return str(started)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import api, io, report
 from ..errors import ParameterError
-from .outputs import deliver, report_written, write_wanted
+from .outputs import deliver, report_written, write_file, write_wanted
 from .running import command_line
 from .talk import Talk
 from .votes import Asked, read_settled, read_votes
@@ -48,9 +48,8 @@ def compare(asked: Asked, talk: Talk) -> None:
     deliver(comparison.frame(), asked, talk, lambda: readable_table(comparison), bold="method")
     write_wanted(asked.tests, comparison.tests, talk)
     write_wanted(asked.orders, comparison.orders, talk)
-    if asked.plot is not None:
-        report.save_display(report.ComparisonDisplay.from_comparison(comparison), asked.plot)
-        report_written(asked.plot, talk)
+    drawing = report.ComparisonDisplay
+    write_file(asked.plot, lambda name: report.save_display(drawing.from_comparison(comparison), name), talk)
     # that held-out votes are no truth was said when they were held out
     for sentence in () if talk.quiet else comparison.sentences()[: -1 if comparison.held_out else None]:
         talk.say(sentence)
@@ -109,10 +108,8 @@ def evaluate(asked: Asked, talk: Talk) -> None:
     for sentence in api.describe_evaluation(evaluation, tests=_MAX_TESTS_SHOWN):
         talk.say(sentence)
     if len(evaluation.comparisons) > _MAX_TESTS_SHOWN:
-        talk.say(
-            f"and {len(evaluation.comparisons) - _MAX_TESTS_SHOWN} more tests; --tests FILE writes them all, "
-            "--baseline NAME tests against one result only"
-        )
+        more = f"and {len(evaluation.comparisons) - _MAX_TESTS_SHOWN} more tests"
+        talk.say(f"{more}; --tests FILE writes them all, --baseline NAME tests against one result only")
     if asked.report is not None:
         with talk.working("writing the page"):
             report.write_evaluation(evaluation, asked.report, items=asked.items, command=command_line())
@@ -142,10 +139,8 @@ def diagnose(asked: Asked, talk: Talk) -> None:
     if asked.item_families is not None:
         api.expect_self(control)
     if control is not None and method not in ("auto", "latent_score"):
-        raise ParameterError(
-            f"--control needs coefficients of each annotator, which {method} does not estimate; leave --method "
-            f"{method} out"
-        )
+        lacking = f"which {method} does not estimate; leave --method {method} out"
+        raise ParameterError(f"--control needs coefficients of each annotator, {lacking}")
     judgments = api.expect_one_kind(read_settled(asked, talk), "diagnose")
     known = None if asked.truth is None else io.read_truth(asked.truth, options=asked.reading.options())
     with talk.working("finding the consensus"):

@@ -9,7 +9,7 @@ import typer
 
 from .. import io, report
 from ..wording import counted
-from .outputs import LEVEL, deliver_consensus, report_written
+from .outputs import LEVEL, deliver_consensus, write_file
 from .talk import Talk
 from .votes import Asked, pairs
 
@@ -39,8 +39,7 @@ def judge(asked: Asked, talk: Talk) -> None:
     """
     from .. import judging
     from ..judging.answers import Answers
-    from ..judging.people import write_campaign
-    from ..judging.running import Runner
+    from ..judging.running import Runner, write_campaign
 
     campaign, out = asked.campaign, asked.out
     handed_over = campaign is not None and Path(campaign).exists()
@@ -68,15 +67,11 @@ def judge(asked: Asked, talk: Talk) -> None:
         question = asked.question or "Which answer is better?"
         read = Answers.read(asked.answers, asked.columns)
         number = write_campaign(run, read, campaign, question=question, share=asked.people_share, seed=asked.seed)
-        talk.say(
-            f"wrote {campaign} with {counted(number, 'pair')} for people; collect with: crowdrank serve {campaign}"
-            if number
-            else "judges contradict each other nowhere, so there is nothing for people to do"
-        )
+        handed = counted(number, "pair")
+        written = f"wrote {campaign} with {handed} for people; collect with: crowdrank serve {campaign}"
+        talk.say(written if number else "judges contradict each other nowhere, so there is nothing for people to do")
     _deliver(run, asked, talk)
-    if asked.report is not None:
-        report.write_report(run.consensus, run.compared, asked.report)
-        report_written(asked.report, talk)
+    write_file(asked.report, lambda name: report.write_report(run.consensus, run.compared, name), talk)
 
 
 def sort(asked: Asked, talk: Talk) -> None:
@@ -128,7 +123,7 @@ def _settle_keys(asked: Asked) -> Asked:
 
 def _votes_of_campaign(campaign: str, out: str, talk: Talk) -> Any:
     """What people answered so far in a campaign that was served."""
-    from ..judging.people import votes_of_people
+    from ..judging.running import votes_of_people
     from ..web import expect_extra
 
     expect_extra()

@@ -48,10 +48,8 @@ def check_options(options: Sequence[Option], asked: Asked) -> None:
         if option.file == "page" and name == "-":
             raise ParameterError("a report is a file to open in a browser; give --report a name, such as report.html")
         if option.file == "page" and suffix not in ("", ".html", ".htm"):
-            raise ParameterError(
-                f"--report writes a page for browsers, not {PurePath(name).suffix}; give it a name that ends in .html, "
-                "which a browser can print as PDF"
-            )
+            remedy = "give it a name that ends in .html, which a browser can print as PDF"
+            raise ParameterError(f"--report writes a page for browsers, not {PurePath(name).suffix}; {remedy}")
 
 
 def check_files(inputs: Sequence[str], outputs: Sequence[str]) -> None:
@@ -107,11 +105,14 @@ def deliver(
 
 def write_wanted(name: str | None, table: Callable[[], pl.DataFrame], talk: Talk) -> None:
     """Write a further table to the file that was named for it, if one was."""
-    if name is None:
-        return
+    write_file(name, lambda path: io.write_table(table(), path), talk)
 
-    io.write_table(table(), name)
-    report_written(name, talk)
+
+def write_file(name: str | None, write: Callable[[str], Any], talk: Talk) -> None:
+    """Write a further file and say so, if one was named."""
+    if name is not None:
+        write(name)
+        report_written(name, talk)
 
 
 def deliver_consensus(

@@ -45,9 +45,8 @@ def propose(asked: Asked, talk: Talk) -> None:
         each = pairs(split_list(asked.price), "--price", "person=4") if "=" in asked.price else {}
         asked.price = {group: float(value) for group, value in each.items()} or float(asked.price)
     except ValueError:
-        raise ParameterError(
-            f"--price {asked.price!r} is not a number; write for example --price 2 or person=4,program=1"
-        ) from None
+        example = "write for example --price 2 or person=4,program=1"
+        raise ParameterError(f"--price {asked.price!r} is not a number; {example}") from None
     api.check_requests(**asked.arguments(api.check_requests))
     # listed items are what may be asked about, which the verb itself has to know
     judgments = read_votes(votes, reading.but(items=None), talk) if votes else None

@@ -198,13 +198,6 @@ class _Closed(io.TextIOBase):
         """What takes bytes: itself, since neither can be written."""
         return self
 
-    def isatty(self) -> bool:
-        """Nobody looks on."""
-        return False
-
-    def flush(self) -> None:
-        """There is nothing to flush."""
-
     def write(self, _: Any) -> NoReturn:
         """Refuse."""
         raise ParameterError("standard output is closed; write to a file with --out FILE")

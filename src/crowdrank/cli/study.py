@@ -113,10 +113,8 @@ def _list(asked: Asked, talk: Talk) -> None:
     texts = {name: [f"{one:g}" if one is not None else "" for one in frame[name]] for name in ("minutes", "full")}
     shown = frame.with_columns(pl.Series(name, column) for name, column in texts.items())
     deliver(frame, asked.but(out=None), talk, lambda: shown, bold="study", fill=("reproduces", "data"), rows=99)
-    talk.say(
-        f"minutes were measured on {studies().CORES} cores that also did other work; times of full runs that were not "
-        "made are estimates"
-    )
+    cores = f"{studies().CORES} cores that also did other work"
+    talk.say(f"minutes were measured on {cores}; times of full runs that were not made are estimates")
 
 
 def show_tables(frame: pl.DataFrame) -> None:

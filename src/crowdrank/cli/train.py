@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .. import api, io, report
 from ..errors import JudgmentError, ParameterError
 from ..wording import counted
-from .outputs import check_files, deliver, for_people, report_written, write_wanted
+from .outputs import check_files, deliver, for_people, report_written, write_file, write_wanted
 from .talk import Talk
 from .votes import Asked, votes_to_learn
 
@@ -98,9 +99,8 @@ def train(asked: Asked, talk: Talk) -> None:
         fit = api.train(judgments, **asked.arguments(api.train), progress=progress)
     table = fit.ranker.importance()
     unjudged = f"; {counted(fit.n_unjudged, 'more item')} with features, not judged" if fit.n_unjudged else ""
-    talk.say(
-        f"{fit.learner} learned from {counted(fit.n_items, 'item')} of {counted(fit.n_queries, 'query')}{unjudged}"
-    )
+    learned_from = f"{counted(fit.n_items, 'item')} of {counted(fit.n_queries, 'query')}"
+    talk.say(f"{fit.learner} learned from {learned_from}{unjudged}")
     curve, measured_by = fit.ranker.curve_, truth or held
     best = curve["valid"].arg_max()
     if best is not None:
@@ -111,21 +111,17 @@ def train(asked: Asked, talk: Talk) -> None:
         talk.say(f"validation queries: mean nDCG {curve['valid'][best]:.3f} at best, {when}, against {against}")
     most = ", ".join(f"{feature} ({weight:.3g})" for feature, weight in table.head(_N_FEATURES_SHOWN).rows())
     talk.say(f"features that count most: {most}")
-    wanted: list[tuple[str, Any, Any]] = []
+    wanted: list[tuple[str, Any]] = [(asked.out, fit.save)]
     pictures = ((asked.importance, "ImportanceDisplay", table), (asked.curve, "LearningCurveDisplay", curve))
     for name, kind, frame in pictures:
         if name is not None:
             # before anything is written: there may be nothing to draw
-            display = getattr(report, kind).from_ranker(fit) if report.picture_format(name) else None
-            wanted.append((name, display, frame))
-    fit.save(asked.out)
-    report_written(asked.out, talk)
-    for name, display, frame in wanted:
-        if display is None:
-            io.write_table(frame, name)
-        else:
-            report.save_display(display, name)
-        report_written(name, talk)
+            write: Any = partial(io.write_table, frame)
+            if report.picture_format(name):
+                write = partial(report.save_display, getattr(report, kind).from_ranker(fit))
+            wanted.append((name, write))
+    for name, write in wanted:
+        write_file(name, write, talk)
 
 
 def _labelled_features(path: str, columns: list[str] | None) -> api.Features:
@@ -136,9 +132,8 @@ def _labelled_features(path: str, columns: list[str] | None) -> api.Features:
     except JudgmentError as error:
         if not os.path.exists(path):
             raise
-        raise ParameterError(
-            f"{path!r} alone is not enough to learn from ({str(error).split(';')[0]}); {remedy}"
-        ) from None
+        why = str(error).split(";")[0]
+        raise ParameterError(f"{path!r} alone is not enough to learn from ({why}); {remedy}") from None
     if features.grade is None:
         raise ParameterError(f"{path!r} alone is not enough to learn from, as it has no grades; {remedy}")
     return features
@@ -164,9 +159,8 @@ def rank(asked: Asked, talk: Talk) -> None:
 
     model, out = asked.model, asked.out
     if model == "-":
-        raise ParameterError(
-            "the model cannot be read from -; name a file that crowdrank train wrote, and read the features from -"
-        )
+        remedy = "name a file that crowdrank train wrote, and read the features from -"
+        raise ParameterError(f"the model cannot be read from -; {remedy}")
     with talk.working("ranking") as progress:
         table = api.rank(model, **asked.arguments(api.rank), progress=progress)
     n_queries = table["query"].n_unique() if "query" in table.columns else 1

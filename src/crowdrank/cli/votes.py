@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from .. import api, io
 from ..errors import JudgmentError, ParameterError
@@ -26,15 +26,16 @@ _CHANGES = ("across_queries", "as_preferences", "as_rankings", "without")
 """Options about reading that change judgments once they are read."""
 
 
-class Reading(SimpleNamespace):
-    """How files of judgments are read and what is done with them first: options by the names they have in Python.
+class Named(SimpleNamespace):
+    """Options by the names they have in Python."""
 
-    ``words`` are the same options as they were typed.
-    """
+    def but(self, **changes: Any) -> Self:
+        """Return the options with some changed or added."""
+        return type(self)(**{**vars(self), **changes})
 
-    def but(self, **changes: Any) -> Reading:
-        """Return the options with some changed."""
-        return Reading(**{**vars(self), **changes})
+
+class Reading(Named):
+    """How files of judgments are read and what is done with them first; ``words`` are these options as typed."""
 
     def options(self, control: str | None = None, **changes: Any) -> io.ReadOptions:
         """Return how files are read, with the covariates to control for."""
@@ -48,8 +49,8 @@ class Reading(SimpleNamespace):
         return read_options(**given | changes)
 
 
-class Asked(SimpleNamespace):
-    """What was asked of a command: its options by the names they have in Python, those about reading as ``reading``."""
+class Asked(Named):
+    """What was asked of a command; options about reading are its ``reading``."""
 
     @classmethod
     def from_typed(cls, options: Sequence[Option], given: Mapping[str, Any]) -> Asked:
@@ -58,10 +59,6 @@ class Asked(SimpleNamespace):
             return cls(**values_of(options, given))
         own = values_of([option for option in options if option not in READING], given)
         return cls(**own, reading=Reading(words=typed_words(READING, given), **values_of(READING, given)))
-
-    def but(self, **changes: Any) -> Asked:
-        """Return the options with some changed or added."""
-        return Asked(**{**vars(self), **changes})
 
     def arguments(self, verb: Callable[..., Any]) -> dict[str, Any]:
         """Return those options that are arguments of a function, by their names."""
@@ -127,9 +124,8 @@ def pairs(texts: Sequence[str] | None, option: str, example: str, *, last: bool 
     for text in texts or ():
         key, equals, value = (part.strip() for part in (text.rpartition("=") if last else text.partition("=")))
         if not (key and equals and value):
-            raise ParameterError(
-                f"{option} {text!r} is not of the form key=value; write for example {option} {example}"
-            )
+            remedy = f"write for example {option} {example}"
+            raise ParameterError(f"{option} {text!r} is not of the form key=value; {remedy}")
         if key in by_key:
             raise ParameterError(f"{option} names {key!r} twice; keep one of them")
         by_key[key] = value
@@ -243,9 +239,8 @@ def expect_packed_alone(votes: Sequence[str]) -> bool:
 
     packed = [name for name in votes if api.is_packed(name)]
     if packed and len(votes) > 1:
-        raise ParameterError(
-            f"{packed[0]} holds packed judgments, which cannot be combined with other files; pack those into it too"
-        )
+        remedy = "pack those into it too"
+        raise ParameterError(f"{packed[0]} holds packed judgments, which cannot be combined with other files; {remedy}")
     return bool(packed)
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from ..api import style_counts
+from ..api.aggregation import style_counts
+from ..api.sentences import words_of
 from ..data.column_names import plain_name, quote_names, understand_items
 from ..data.files import plain
 from ..data.frames import to_frame
@@ -22,8 +23,6 @@ from ..features.raw_items import CONTENT_COLUMNS, SUFFIXES
 from ..io.sources import blaming
 from ..io.tables import read_table
 from ..wording import first_few, naming
-
-STYLE = ("length", "headers", "bold", "lists")
 
 _QUERY_TEXTS = ("query_content", "query_text", "prompt_text", "question_text", "instruction")
 
@@ -92,15 +91,11 @@ class Answers:
         named = dict(columns or {})
         for word, name in named.items():
             if name not in table.columns:
-                raise JudgmentError(
-                    f"there is no column {name!r} for {word}; the table has {quote_names(table.columns)}"
-                )
+                raise JudgmentError(words_of("no_column", name=name, word=word, columns=quote_names(table.columns)))
         by_plain_name = {plain_name(name): name for name in reversed(table.columns) if name not in named.values()}
         content = named.pop("content", None) or _first(by_plain_name, ("content", *CONTENT_COLUMNS["text"]))
         if content is None:
-            raise JudgmentError(
-                f"the answers have no column content (their columns are {quote_names(table.columns)}); {naming('text')}"
-            )
+            raise JudgmentError(words_of("no_content", columns=quote_names(table.columns), naming=naming("text")))
         asked = named.pop("query_content", None) or _first(by_plain_name, _QUERY_TEXTS)
         of_family = named.pop("family", None) or _first(by_plain_name, ("family",))
         rest = [name for name in table.columns if name not in (content, asked, of_family)]
@@ -113,10 +108,9 @@ class Answers:
         seen: set[tuple[Any, Any]] = set()
         for row, (query, item, text) in enumerate(zip(queries, items, texts, strict=True), 1):
             where = f"row {row} of the answers"
-            if item is None or ("query" in roles and query is None):
-                raise JudgmentError(
-                    f"{where} has no {'item' if item is None else 'query'}; fill it in, or drop the row"
-                )
+            lacking = "item" if item is None else "query" if query is None and "query" in roles else None
+            if lacking is not None:
+                raise JudgmentError(f"{where} has no {lacking}; fill it in, or drop the row")
             if not text.strip():
                 raise JudgmentError(f"{where} (item {item!r}) has no text to judge; fill it in, or drop the row")
             if (query, item) in seen:
@@ -131,10 +125,7 @@ class Answers:
         else:
             for row, (query, text) in enumerate(zip(queries, table[asked].to_list(), strict=True), 1):
                 if text is not None and asked_texts.setdefault(query, str(text)) != str(text):
-                    raise JudgmentError(
-                        f"row {row} of the answers has another {asked} than the rows of query {query!r} before it; "
-                        "give all rows of a query the same"
-                    )
+                    raise JudgmentError(words_of("other_text", row=row, column=asked, query=query))
         family = {item: str(families.get(item) or family_of(item)) for item in items}
         return cls(queries, items, texts, asked_texts, family)
 
@@ -149,7 +140,7 @@ class Answers:
     @cached_property
     def style(self) -> list[dict[str, int]]:
         """Length, headers, bold and lists of each text."""
-        return style_counts(self.content).select(STYLE).to_dicts()
+        return style_counts(self.content).to_dicts()
 
     @cached_property
     def rows(self) -> dict[tuple[Any, Any], int]:

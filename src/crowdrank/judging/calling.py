@@ -18,6 +18,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+from ..api.sentences import words_of
 from ..errors import CrowdrankError, MissingExtraError, ParameterError
 from ..wording import counted, did_you_mean
 from .prompts import Prompter, Question, Unparsed, Verdict
@@ -93,15 +94,10 @@ def read_models(given: Any, price: Mapping[str, Any] | None = None, key_from: An
         text = one if called is None else f"{called}@{one}"
         matched = re.fullmatch(r"(\S.*?)@(https?://\S+)", str(text).strip())
         if matched is None:
-            raise ParameterError(
-                f"model {text!r} has no address; write NAME@URL, such as gpt-x@http://127.0.0.1:8000/v1"
-            )
+            raise ParameterError(words_of("no_address", model=text))
         parts = urlsplit(matched[2])
         if parts.username or parts.password or parts.query or parts.fragment:
-            raise ParameterError(
-                f"the address of model {matched[1]!r} holds more than a path; put keys into the environment variable "
-                "that --key-from names"
-            )
+            raise ParameterError(words_of("more_than_address", model=matched[1]))
         models.append(Model(matched[1], matched[2].rstrip("/").removesuffix("/chat/completions")))
     names = [model.name for model in models]
     for name in names:
@@ -111,17 +107,13 @@ def read_models(given: Any, price: Mapping[str, Any] | None = None, key_from: An
     for what, named in (("price", price or {}), ("key", variables)):
         for name in named:
             if name not in names:
-                raise ParameterError(
-                    f"there is a {what} for {name!r}, which is not a model; {did_you_mean(name, names)}leave it out"
-                )
+                raise ParameterError(words_of("no_such_model", what=what, name=name, hint=did_you_mean(name, names)))
     prices: dict[str, Any] = {}
     for name, value in (price or {}).items():
         with suppress(TypeError, ValueError):
             prices[name] = tuple(map(float, value.split(",") if isinstance(value, str) else value))
         if len(prices.get(name, ())) != 2 or not all(0 <= one < math.inf for one in prices[name]):
-            raise ParameterError(
-                f"the price of {name!r} must be two numbers, for a million tokens in and out, as {name}=0.5,1.5"
-            )
+            raise ParameterError(words_of("two_prices", name=name))
     known = []
     for model in models:
         variable = variables.get(model.name, "OPENAI_API_KEY")
@@ -276,7 +268,7 @@ class Caller:
         model, n = self.models[name], len(question.texts)
         messages: list[Mapping[str, str]] = list(question.messages)
         cost, calls, why = 0.0, 0, ""
-        for attempt in range(2):
+        for _ in range(2):
             try:
                 reply, new = await self._reply(model, question, messages)
             except _NoReply as error:
@@ -288,12 +280,10 @@ class Caller:
                 return Outcome(self.prompter.verdict(reply.content, n, reply.logprobs), "", cost, calls)
             except Unparsed as error:
                 why = str(error)
-            if attempt == 0:
-                again = f"That could not be read: {why}. Reply with one JSON object and nothing else: "
-                messages += [
-                    {"role": "assistant", "content": reply.content},
-                    {"role": "user", "content": again + self.prompter.reply(n)},
-                ]
+            again = (
+                f"That could not be read: {why}. Reply with one JSON object and nothing else: {self.prompter.reply(n)}"
+            )
+            messages += [{"role": "assistant", "content": reply.content}, {"role": "user", "content": again}]
         self.troubles[f"{name}: unparsed, {why}"] += 1
         return Outcome(None, "unparsed", cost, calls)
 
@@ -449,13 +439,9 @@ async def _nap(seconds: float, stop: asyncio.Event) -> None:
 
 def _retry_after(text: str | None) -> float | None:
     """Seconds that a server asks to wait, in a number or a date; never more than ten minutes."""
-    if not text:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(text).timestamp() - time.time()
-        except (TypeError, ValueError):
-            return None
-    return min(max(seconds, 0.0), 600.0) if seconds == seconds else None
+    seconds = math.nan
+    with suppress(TypeError, ValueError):
+        seconds = parsedate_to_datetime(text or "").timestamp() - time.time()
+    with suppress(ValueError):
+        seconds = float(text or "")
+    return None if math.isnan(seconds) else min(max(seconds, 0.0), 600.0)

@@ -1,4 +1,7 @@
-"""A run: ask, keep what comes, learn, choose what to ask next, and stop when the goal is reached or the money spent."""
+"""A run: ask, keep what comes, learn, choose what to ask next, and stop when the goal is reached or the money spent.
+
+What is doubtful afterwards goes to people: as a campaign for ``crowdrank serve``, whose votes are trusted.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import time
 import uuid
 import warnings
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -20,10 +23,12 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 import polars as pl
 
-from ..api import as_judgments
+from ..api.aggregation import STYLE, as_judgments
 from ..api.arguments import takes_arguments_of
+from ..api.sentences import words_of
 from ..data.column_names import plain_name
 from ..data.consensus import Consensus
 from ..data.features import Features
@@ -37,7 +42,7 @@ from ..io.tables import read_table
 from ..protocols import Progress
 from ..schemes.information import Goal
 from ..wording import counted, first_few, one_of, option
-from .answers import STYLE, Answers, family_of
+from .answers import Answers, family_of
 from .calling import UNAFFORDABLE, Caller, Outcome, most_cost, read_models
 from .choosing import Case, Certainty, Chooser
 from .prompts import KINDS, LETTERS, WORDS, Prompter, Question
@@ -161,11 +166,7 @@ class Runner:
         self.models = read_models(models, price, key_from)
         lacking = [model.name for model in self.models if model.price is None]
         if budget is not None and lacking:
-            raise ParameterError(
-                f"a budget needs the price of every model, and {first_few(map(repr, lacking))} has none; give it as "
-                f"--price {lacking[0]}=IN,OUT for a million tokens (price={{{lacking[0]!r}: (IN, OUT)}}), or use "
-                "--calls"
-            )
+            raise ParameterError(words_of("no_price", names=first_few(map(repr, lacking)), first=lacking[0]))
         self.prompter = Prompter.of(kind, question, rubric, levels)
         self.answers = texts = Answers.read(answers, columns)
         voices = None if people is None else as_judgments(people)
@@ -183,22 +184,17 @@ class Runner:
         largest = max(self.chooser.sizes)
         if wanted.k >= largest:
             where = f"{'there are' if across else 'no query has more than'} {counted(largest, 'item')}"
-            raise ParameterError(
-                f"{option('goal', goal)} leaves nothing to decide, as {where}; name at most top-{largest - 1}, or use "
-                "order"
-            )
+            raise ParameterError(words_of("easy_goal", goal=option("goal", goal), where=where, most=largest - 1))
         if out == "-":
-            raise ParameterError(
-                "--out is the file that a stopped run goes on from; give it a name, such as votes.jsonl"
-            )
+            raise ParameterError(words_of("unnamed_run"))
         self.path = None if out is None else Path(out)
         self.cache: Any = cache or None
         if cache is True:
             self.cache = None if out is None else Path(f"{out}.cache")
         self.sure, self.budget, self.calls, self.parallel, self.progress = sure, budget, calls, parallel, progress
-        self.settings: dict[str, Any] = {
-            "parallel": parallel, "timeout": timeout, "max_tokens": max_tokens, "temperature": temperature
-        }  # fmt: skip
+        self.settings = dict[str, Any](
+            parallel=parallel, timeout=timeout, max_tokens=max_tokens, temperature=temperature
+        )
         self.rows: list[dict[str, Any]] = []
         self.certainty: Certainty | None = None
         self._first_wrong: float | None = None
@@ -230,27 +226,23 @@ class Runner:
             said = {} if grade == answer else {"said": answer}
             return [{**shared, "item": case.items[0], "grade": grade, **said, **after, **style[0]}]
         if self.prompter.kind == "ranking":
-            number, first = uuid.uuid4().hex[:12], dict(after, cost=0.0, calls=0)
-            order = [LETTERS.index(letter) for letter in answer]
-            return [
-                {
-                    **shared, "item": case.items[shown], "rank": rank, "ranking": number, "shown": shown + 1,
-                    **(first if rank > 1 else after), **style[shown],
-                }
-                for rank, shown in enumerate(order, 1)
-            ]  # fmt: skip
+            number = uuid.uuid4().hex[:12]
+            rows: list[dict[str, Any]] = []
+            for rank, shown in enumerate(map(LETTERS.index, answer), 1):
+                place = {"item": case.items[shown], "rank": rank, "ranking": number, "shown": shown + 1}
+                rows.append({**shared, **place, **after, **style[shown]})
+                # one call told all of them
+                after |= {"cost": 0.0, "calls": 0}
+            return rows
         sides = {
             f"{name}_{side}": one[name] for name in STYLE for side, one in zip(("left", "right"), style, strict=True)
         }
         own = [int(self.answers.family[item] == self._family[case.judge]) for item in case.items]
         # a verdict without probabilities is a sure one
         strength = 0.0 if answer == "tie" else 1.0 if share is None else max(round(abs(2 * share - 1), 4), 1e-4)
-        return [
-            {
-                **shared, "left": case.items[0], "right": case.items[1], "winner": _WINNERS[answer], **after,
-                "strength": strength, **sides, "self_left": own[0], "self_right": own[1],
-            }
-        ]  # fmt: skip
+        said = {"left": case.items[0], "right": case.items[1], "winner": _WINNERS[answer]}
+        own_family = {"self_left": own[0], "self_right": own[1]}
+        return [{**shared, **said, **after, "strength": strength, **sides, **own_family}]
 
     def _take_up(self, undo: ExitStack) -> None:
         """Read what a former run left in the file, without a last line that was cut off, and go on from there."""
@@ -273,10 +265,7 @@ class Runner:
             except (ValueError, LookupError, TypeError):
                 same = False
             if not same:
-                raise ParameterError(
-                    f"line {number} of {self.path} is no judgment of this question and rubric; give another --out, or "
-                    "move that file away"
-                )
+                raise ParameterError(words_of("other_run", number=number, path=self.path))
             self.rows.append(row)
         together: dict[Any, list[dict[str, Any]]] = {}
         for number, row in enumerate(self.rows):
@@ -694,3 +683,59 @@ def sort(
             warnings.simplefilter("ignore", DataWarning)
             given["features"] = features_of_texts(table, columns={"item": "item", "text": "content"})
     return judge(table, models, question=ask, goal=goal, orders=orders, **given)
+
+
+_PEOPLE_PER_CASE = 3
+_ITEMS = ".items.csv"
+_COLUMNS = ("left", "right", "winner", "annotator", "time")
+
+
+def write_campaign(
+    run: JudgeRun, answers: Answers, path: str | Path, *, question: str, share: float = 0.1, seed: int = 0
+) -> int:
+    """Write a campaign about what judges contradict each other on and a random share of the rest; return how many.
+
+    Each pair is a query of its own there, so that nothing else is asked; the column ``of_query`` of the items says
+    whose query it is.
+    """
+    if not 0 <= share <= 1:
+        raise ParameterError(f"--people-share {share:g} must be a share from 0 to 1")
+    pairs = {
+        (row.get("query"), tuple(sorted((row["left"], row["right"]), key=str))) for row in run.rows if "left" in row
+    }
+    rest = sorted(pairs - set(run.disputed), key=str)
+    chosen = np.flatnonzero(np.random.default_rng(seed).random(len(rest)) < share)
+    cases = [*run.disputed, *(rest[place] for place in chosen)]
+    if not cases:
+        return 0
+    path = Path(path)
+    rows = [
+        (f"case {number}", item, answers.content[answers.rows[query, item]], answers.query_content.get(query), query)
+        for number, (query, items) in enumerate(cases, 1)
+        for item in items
+    ]
+    columns = ["query", "item", "content", "query_content", "of_query"]
+    table = path.with_suffix(_ITEMS)
+    pl.DataFrame(rows, columns, orient="row", infer_schema_length=None).write_csv(table)
+    lines = {
+        "name": path.stem, "kind": "preference", "items": table.name, "question": question, "scheme": "3-overlap",
+        "budget": _PEOPLE_PER_CASE * len(cases),
+    }  # fmt: skip
+    # strings and whole numbers are written alike in TOML and JSON
+    text = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in lines.items())
+    path.write_text(text, "utf-8")
+    return len(cases)
+
+
+def votes_of_people(rows: Iterable[Mapping[str, Any]], path: str | Path) -> pl.DataFrame | None:
+    """Return what people answered in a campaign, with the queries that the pairs are of; ``None`` where nobody did."""
+    table = Path(path).with_suffix(_ITEMS)
+    of_query = dict(read_table(table).select("query", "of_query").iter_rows()) if table.exists() else {}
+    votes = []
+    for row in rows:
+        if row.get("annotator_kind") == "person":
+            # what is exported of a single case does not name it
+            query = row.get("query", "case 1")
+            given = {"query": of_query.get(query, query), **{name: row.get(name) for name in _COLUMNS}}
+            votes.append({name: value for name, value in given.items() if value is not None} | {"group": "person"})
+    return pl.DataFrame(votes) if votes else None
