@@ -115,7 +115,9 @@ class LatentScore:
     Several kinds go together: pass a list of judgments to :func:`crowdrank.aggregate`. Annotators are the same in all.
 
     The fit is variational EM: scores and annotators are normal given the judgments, and Newton steps for each are
-    averaged over the uncertainty of the other, so that annotators with few judgments are shrunk to the crowd.
+    averaged over the uncertainty of the other, so that annotators with few judgments are shrunk to the crowd. How much
+    annotators of grades differ is learned from what their grades say with the scores integrated out: the sum of the
+    squares of the gradients of single grades.
     Discriminations have mean 1, but for two groups whose shares are learned: reversed annotators, around -1, and
     guessers, around 0. In simulations of short rankings with 30 % of the annotators reversed, the groups raise
     Kendall's tau by .13 to .17, and they cost nothing where nobody is reversed. The trace has the log-likelihood of
