@@ -22,6 +22,8 @@ from .sources import BLOCK, NotUtf8Error, Source, as_windows_text, show_value
 from .trec import looks_like_qrels, looks_like_run
 
 _SEPARATORS = ",\t;|"
+# what is not blank; text up to a line end outside quotes
+_CONTENT, _RECORD = re.compile(rb"\S"), re.compile(rb'(?:[^"\n]++|"[^"]*+"?)*+')
 _TOLD = re.compile(r'"?sep=([,;|\t])"?', re.IGNORECASE)
 # threshold (equal): rows of careful CSV turned into columns at once
 _ROWS_AT_ONCE = 100_000
@@ -139,8 +141,7 @@ def _with_tabs(source: Source) -> Source:
         return source
     odd = next((place for place, width in enumerate(widths) if width != widths[0]), None)
     if odd is not None:
-        names = lines[0].decode("utf-8", "replace").split()
-        if sum(map(is_known_name, names)) < _FEWEST_NAMES:
+        if sum(map(is_known_name, lines[0].decode("utf-8", "replace").split())) < _FEWEST_NAMES:
             return source
         problem = f"{source.name}: line {odd + 1} has {widths[odd]} words where the first line has {widths[0]}"
         raise JudgmentError(f"{problem}; put tabs or commas between the cells")
@@ -172,25 +173,15 @@ def _layout(source: Source, names: Sequence[str] | None, separator: str | None) 
 def _first_content(source: Source, start: int | None = None) -> int:
     """Start of the first line that is not blank."""
     start = source.start if start is None else start
-    while start < len(source.data):
-        end = source.data.find(b"\n", start)
-        end = len(source.data) if end < 0 else end
-        if source.data[start:end].strip():
-            return start
-        start = end + 1
-    raise JudgmentError(f"{source.name} holds only blank lines; check that it was written in full")
+    content = _CONTENT.search(source.data, start)
+    if content is None:
+        raise JudgmentError(f"{source.name} holds only blank lines; check that it was written in full")
+    return max(start, source.data.rfind(b"\n", start, content.start()) + 1)
 
 
 def _first_record(source: Source, start: int) -> str:
     """Text up to the first line end outside quotes."""
-    position, n_quotes = start, 0
-    while True:
-        end = source.data.find(b"\n", position)
-        end = len(source.data) if end < 0 else end
-        n_quotes += source.data[position:end].count(b'"')
-        if n_quotes % 2 == 0 or end == len(source.data):
-            break
-        position = end + 1
+    end = _RECORD.match(source.data, start).end()  # type: ignore[union-attr]
     try:
         return source.data[start:end].decode("utf-8").rstrip("\r")
     except UnicodeDecodeError as error:
@@ -332,8 +323,7 @@ def _records(name: str, text: str, layout: _Layout, first_line: int) -> Iterator
         next(reader)
     number, wanted = 0, len(layout.names)
     while True:
-        line = first_line + reader.line_num
-        place = f"row {number + 1} (line {line})"
+        place = f"row {number + 1} (line {first_line + reader.line_num})"
         try:
             cells = [cell.strip() or None for cell in next(reader)]
         except StopIteration:

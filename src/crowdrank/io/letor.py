@@ -94,8 +94,7 @@ def write_letor(features: Features, path: PathLike | None) -> None:
             raise ParameterError(f"{problem}; rename it")
     matrix = features.matrix.astype(np.float64)
     if np.isinf(matrix).any():
-        row = int(np.argmax(np.isinf(matrix).any(axis=1)))
-        item = show_value(items.ids[row])
+        item = show_value(items.ids[int(np.argmax(np.isinf(matrix).any(axis=1)))])
         raise ParameterError(f"a feature of item {item} is infinite, which LETOR cannot hold; cap it")
     width = matrix.shape[1]
     first = 0 if features.names == tuple(str(number) for number in range(width)) else 1
@@ -126,20 +125,14 @@ def write_training(features: Features, weight: Floats | None, path: PathLike) ->
 
 def _blocks(source: Source) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """The file in pieces small enough to be taken apart all at once."""
-    start, line = source.start, 1
     if source.data.find(b"\0") >= 0:
         raise source.nul_byte()
-    while start < len(source.data):
-        end = source.data.find(b"\n", min(start + _BYTES_AT_ONCE, len(source.data)))
-        end = len(source.data) if end < 0 else end + 1
+    for start, line, data in source.blocks(_BYTES_AT_ONCE):
         try:
-            text = source.data[start:end].decode("utf-8")
+            text = data.decode("utf-8")
         except UnicodeDecodeError as error:
             raise source.not_utf8(start + error.start) from None
-        lines = plain_line_ends(text).split("\n")
-        yield _take_apart(source, pl.Series("line", lines), line)
-        line += len(lines) - 1
-        start = end
+        yield _take_apart(source, pl.Series("line", plain_line_ends(text).split("\n")), line)
 
 
 def _take_apart(source: Source, lines: pl.Series, first_line: int) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -100,8 +100,7 @@ class Source:
     @property
     def place(self) -> Path | bytes:
         """What to give to a reader of polars: the path, or the bytes where it would take the name for a pattern."""
-        patterned = self.path is None or any(letter in str(self.path) for letter in "*?[")
-        return self.data[:] if patterned or self.path is None else self.path
+        return self.data[:] if self.path is None or _PATTERN.search(str(self.path)) else self.path
 
     def scan(self) -> pl.LazyFrame:
         """Return a Parquet file, or a table that is no file, to be read as far as it is needed."""
@@ -124,6 +123,18 @@ class Source:
             whole_pages = min(end, len(self.data)) // mmap.PAGESIZE * mmap.PAGESIZE
             if whole_pages:
                 self.data.madvise(mmap.MADV_DONTNEED, 0, whole_pages)
+
+    def blocks(self, size: int) -> Iterator[tuple[int, int, bytes]]:
+        """Yield whole lines, about so many bytes at a time, with the position and the number of the first of them."""
+        begin, line = self.start, 1
+        while begin < len(self.data):
+            end = self.data.find(b"\n", min(begin + size, len(self.data)))
+            end = len(self.data) if end < 0 else end + 1
+            data = self.data[begin:end]
+            self.release(end)
+            yield begin, line, data
+            line += data.count(b"\n")
+            begin = end
 
     def text(self) -> str:
         """Return everything as text without byte-order mark and with plain line ends."""
@@ -217,7 +228,7 @@ def as_utf8(source: Source, encoding: str) -> Source:
     return Source(source.name, source.suffix, data, None, encoding.upper().removesuffix("-LE").removesuffix("-BE"))
 
 
-def show_value(value: Any) -> str:
+def show_value(value: object) -> str:
     """Return a value as it stands in a message: on one line, text in quotes, and cut where it is long."""
     text = str(value)
     text = text if len(text) <= 80 else f"{text[:40]}…{text[-39:]}"
@@ -369,7 +380,7 @@ _PARQUET = (".parquet", ".pq")
 _PATTERN = re.compile(r"[*?\[]")
 
 
-def shown_name(path: Any) -> str:
+def shown_name(path: object) -> str:
     """Return how a file, an address or a table is called in messages.
 
     Examples
@@ -408,7 +419,7 @@ def each_place(votes: Any) -> list[Any]:
     return listed if all(names) else [to_frame(listed)]
 
 
-def _is_table(data: Any) -> bool:
+def _is_table(data: object) -> bool:
     """Whether this is one table in memory, or in a database that is open."""
     tables = ("__arrow_c_stream__", "to_polars", "fetch_record_batch")
     return isinstance(data, pl.DataFrame | pl.LazyFrame | Mapping) or any(hasattr(data, one) for one in tables)
@@ -430,7 +441,7 @@ def _no_file(name: str, table: pl.LazyFrame, secrets: tuple[str, ...] = ()) -> S
     return Source(name, ".parquet", b"", None, table=table, secrets=secrets)
 
 
-def place_of(path: Any) -> Source | None:
+def place_of(path: object) -> Source | None:
     """Return the table that something names or is; ``None`` for a file."""
     if not isinstance(path, str | os.PathLike):
         return _no_file(shown_name(path), _scan_table(path)) if _is_table(path) else None

@@ -9,7 +9,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -283,7 +283,7 @@ def json_problem(error: Exception) -> str:
     return plain(error.msg if isinstance(error, json.JSONDecodeError) else str(error)[:200]).lower()
 
 
-def json_kind(value: Any) -> str:
+def json_kind(value: object) -> str:
     """Return JSON's word for a value, with its article."""
     kinds = {dict: "an object", list: "an array", str: "a string", bool: "a truth value", type(None): "null"}
     return kinds.get(type(value), "a number")
@@ -363,9 +363,10 @@ def read_long_lines(source: Source, whole: Callable[[str], bool], block_bytes: i
     mixed: Mixed = {}
     kinds: dict[str, pl.DataType] = {}
     n_rows = 0
-    for block, line in _blocks(source, block_bytes or _BLOCK_BYTES):
-        if not block.data[:].strip():
+    for _, line, data in source.blocks(block_bytes or _BLOCK_BYTES):
+        if not data.strip():
             continue
+        block = Source(source.name, source.suffix, data, None, source.encoding)
         frame, in_block = lines_table(block, first_line=line)
         mixed = {name: n_rows + row for name, row in in_block.items()} | mixed
         spared = [name for name, dtype in frame.schema.items() if dtype.is_nested() and not whole(name)]
@@ -399,19 +400,6 @@ def read_long_lines(source: Source, whole: Callable[[str], bool], block_bytes: i
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     return LongTable(table.with_columns(pl.col(pl.Null).cast(pl.String)), mixed, frozenset(cut))
-
-
-def _blocks(source: Source, size: int) -> Iterator[tuple[Source, int]]:
-    """Whole lines of the file, and the number of the first of them."""
-    begin, line = source.start, 1
-    while begin < len(source.data):
-        end = source.data.find(b"\n", min(begin + size, len(source.data)))
-        end = len(source.data) if end < 0 else end + 1
-        data = source.data[begin:end]
-        source.release(end)
-        yield Source(source.name, source.suffix, data, None, source.encoding), line
-        line += data.count(b"\n")
-        begin = end
 
 
 # sheets of Excel and OpenDocument files, as the text that they would have in CSV -------------------------------------

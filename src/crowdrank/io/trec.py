@@ -45,8 +45,7 @@ def looks_like_qrels(source: Source) -> bool:
     """Return whether a text file has no header and four columns of which the last is a number."""
     if source.suffix in (".qrels", ".qrel"):
         return True
-    start = source.data[source.start : source.start + 65536].lstrip()
-    words = start.split(b"\n", 1)[0].split()
+    words = source.data[source.start : source.start + 65536].lstrip().split(b"\n", 1)[0].split()
     return len(words) == 4 and b"," not in words[0] and words[3].lstrip(b"+-").isdigit()
 
 

@@ -10,6 +10,7 @@ import re
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -100,18 +101,11 @@ def first_objects(text: str) -> list[Any]:
     >>> first_objects('{"a": {"b": "c')
     [{'a': {}}]
     """
-    at = len(text) - len(text.lstrip())
-    in_array = text[at : at + 1] == "["
-    values: list[Any] = []
-    decoder, at = json.JSONDecoder(), at + in_array
-    while len(values) < _BEGINNING_OBJECTS:
-        at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
-        try:
-            value, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            break
-        # some write one list of objects for each person
-        values += value if in_array and isinstance(value, list) else [value]
+    in_array, values = text.lstrip()[:1] == "[", list[Any]()
+    with suppress(JudgmentError):
+        for value in islice(_values_in("", iter([text])), _BEGINNING_OBJECTS):
+            # some write one list of objects for each person
+            values += value if in_array and isinstance(value, list) else [value]
     if values:
         return values[:_BEGINNING_OBJECTS]
     try:
@@ -270,7 +264,7 @@ def _records(source: Source, fields: Sequence[str] | None) -> Iterator[Record]:
         yield from frame.slice(start, _ROWS_AT_ONCE).iter_rows(named=True)
 
 
-def check_shape(value: Any, shape: Shape, where: str, path: str = "", *, or_text: bool = False) -> None:
+def check_shape(value: object, shape: Shape, where: str, path: str = "", *, or_text: bool = False) -> None:
     """Refuse a value that is not of the shape that its reader walks; fields may be missing or null, entries may not.
 
     Examples
@@ -299,8 +293,12 @@ def check_shape(value: Any, shape: Shape, where: str, path: str = "", *, or_text
 
 def json_values(source: Source) -> Iterator[Any]:
     """Yield the elements of an array, or the values that stand one after the other, such as one on each line."""
+    return _values_in(source.name, _text_blocks(source))
+
+
+def _values_in(name: str, texts: Iterator[str]) -> Iterator[Any]:
+    """The same of a text that comes in blocks."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
-    texts = _text_blocks(source)
     text = next(texts, "")
     at = len(text) - len(text.lstrip())
     in_array = text[at : at + 1] == "["
@@ -323,8 +321,7 @@ def json_values(source: Source) -> Iterator[Any]:
             if not text and not in_array:
                 return
             why = f"broken JSON ({tables.json_problem(error)})" if text else "broken JSON (the array is not closed)"
-            problem = f"{source.name}: record {number} is {why}"
-            raise JudgmentError(f"{problem}; was the file cut off? export it again") from None
+            raise JudgmentError(f"{name}: record {number} is {why}; was the file cut off? export it again") from None
         number += 1
         yield value
 
