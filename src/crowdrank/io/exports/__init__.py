@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -46,8 +46,15 @@ class Export:
     says: Mapping[str, str] = field(default_factory=dict)
 
     def is_told_by(self, start: Beginning) -> bool:
-        """Whether the beginning of a file has one of the signs."""
-        return any(_has_sign(start, sign.split(", ")) for sign in self.signs)
+        """Whether the header, or a record, has all the fields of a sign, and none of those with an exclamation mark."""
+        header = dict.fromkeys(start.header, "")
+        records = (header, *start.objects)
+        for paths in (sign.split(", ") for sign in self.signs):
+            wanted = [path for path in paths if path[0] != "!"]
+            each = ([_has_path(one, path, columns=one is header) for path in wanted] for one in records)
+            if any(map(all, each)) and not any(start.has(path[1:]) for path in paths if path[0] == "!"):
+                return True
+        return False
 
 
 _TABLE = tomllib.loads(Path(__file__).with_name("exports.toml").read_text(encoding="utf-8"))
@@ -79,7 +86,7 @@ def detect(where: PathLike | Source) -> str | None:
     if text and looks_like_letor(source):
         return "letor"
     start = look(source)
-    fits = [name for name, export in EXPORTS.items() if export.is_told_by(start) or _OTHER_SIGNS[name](start)]
+    fits = [name for name, export in EXPORTS.items() if export.is_told_by(start) or _is_told_otherwise(name, start)]
     if len(fits) > 1:
         which = f"{option('source', fits[0])}, or {option('source', 'table')} for neither"
         problem = f"{source.name} has what exports of {either(fits, 'and')} have"
@@ -120,14 +127,6 @@ def read(where: PathLike | Source, name: str, options: ReadOptions | None = None
     return imported
 
 
-def _has_sign(start: Beginning, paths: list[str]) -> bool:
-    """Whether the header or a record has all of some fields, and none those with an exclamation mark."""
-    wanted = [path for path in paths if path[0] != "!"]
-    header = dict.fromkeys(start.header, "")
-    each = ([_has_path(one, path, columns=one is header) for path in wanted] for one in (header, *start.objects))
-    return any(map(all, each)) and not any(start.has(path[1:]) for path in paths if path[0] == "!")
-
-
 def _has_path(record: Mapping[str, Any], path: str, *, columns: bool = False) -> bool:
     """Whether a record has a field, which may stand in other ones, or be one of several."""
     if "*" in path:
@@ -144,82 +143,57 @@ def _has_path(record: Mapping[str, Any], path: str, *, columns: bool = False) ->
     return False
 
 
-# what no list of fields tells ----------------------------------------------------------------------------------------
-
-
-def _is_bare_task(start: Beginning) -> bool:
-    """Tasks of Label Studio that nobody has annotated yet, as a file may begin with."""
-    tasks = (one for one in start.objects if isinstance(one.get("data"), Mapping) and "id" in one)
-    return any(one.get("annotations", one.get("completions")) == [] for one in tasks)
-
-
-def _has_responses(start: Beginning) -> bool:
-    """Answers of Argilla's users under the names of their questions."""
-    values = [value for one in start.objects for value in one.values()]
-    entries = [value[0] for value in values if isinstance(value, list) and value]
-    entries += [value for value in values if isinstance(value, Mapping)]
-    return any(isinstance(one, Mapping) and {"user_id", "value", "status"} <= one.keys() for one in entries)
-
-
-def _is_doccano(start: Beginning) -> bool:
-    if start.has("_input_hash") or start.has("prompt"):
-        return False
-    texts = [one for one in start.objects if "text" in one or "filename" in one]
-    labels = [one.get(key) for one in texts for key in ("label", "cats")]
-    labels += [one.get("labels") for one in texts if "annotation_approver" in one or "meta" in one]
-    plain = (isinstance(one, list) and not any(isinstance(label, Mapping) for label in one) for one in labels)
-    return any(plain) or {"text", "label", "Comments"} <= set(start.header)
-
-
-def _is_chosen_rejected(start: Beginning) -> bool:
-    if not start.has("chosen", "rejected") or start.has("scores_chosen", "results"):
-        return False
-    asked = ("chosen_model", "prompt", "question", "instruction", "score_chosen", "messages")
-    chosen = (one["chosen"] for one in start.objects if "chosen" in one)
-    talks = (isinstance(value, list) or "\n\nAssistant:" in str(value) for value in chosen)
-    return any(map(start.has, asked)) or any(talks)
-
-
-def _is_rre(start: Beginning) -> bool:
-    rated = any("relevant_documents" in text and "placeholders" in text for text in map(str, start.objects))
-    holds = ("queries", "query_groups", "topics")
-    return rated and any(isinstance(one.get(key), list) for one in start.objects for key in holds)
-
-
-def _is_surveymonkey(start: Beginning) -> bool:
-    keys = [re.sub(r"[^a-z]", "", name.lower()) for name in start.header]
-    ids = {"respondentid", "collectorid"} <= set(keys)
-    return ids and bool(start.rows) and not start.rows[0][keys.index("respondentid")]
-
-
-def _is_limesurvey(start: Beginning) -> bool:
-    names = {name.lower() for name in start.names}
-    return {"id", "submitdate", "lastpage"} <= names or {"response id", "date submitted", "last page"} <= names
-
-
-def _is_ballots(start: Beginning) -> bool:
-    rows = start.rows or [[str(one.get(name, "")) for name in start.names] for one in start.objects]
-    return bool(place_columns(start.names)) or order_column(start.names, rows) is not None
-
-
-def _is_google_forms(start: Beginning) -> bool:
-    grids = sum(bool(re.search(r"\[.+\]$", name)) for name in start.header)
-    return grids > 1 and bool(start.rows) and bool(re.search(r"\d:\d\d", start.rows[0][0]))
-
-
-_OTHER_SIGNS: dict[str, Callable[[Beginning], bool]] = dict.fromkeys(EXPORTS, lambda start: False) | {
-    "label-studio": _is_bare_task,
-    "argilla": _has_responses,
-    "doccano": _is_doccano,
-    "qualtrics": lambda start: any('"ImportId"' in cell for row in start.rows[:3] for cell in row),
-    "google-forms": _is_google_forms,
-    "surveymonkey": _is_surveymonkey,
-    "limesurvey": _is_limesurvey,
-    "best-worst": lambda start: layout_of(start.names) is not None,
-    "ballots": _is_ballots,
-    "ranked-sets": lambda start: bool(ranked_columns(start.names)),
-    "chosen-rejected": _is_chosen_rejected,
-    "promptfoo": lambda start: any(re.match(r"\[[\w.-]+:[^\]]+\] ", name) for name in start.header),
-    "quepid": lambda start: [name.strip().lower() for name in start.header] == ["query", "docid", "rating"],
-    "rre": _is_rre,
-}
+def _is_told_otherwise(name: str, start: Beginning) -> bool:
+    """Whether the beginning of a file tells its tool by what no list of fields says."""
+    objects, header, rows = start.objects, start.header, start.rows
+    match name:
+        case "label-studio":
+            # tasks that nobody has annotated yet, as a file may begin with
+            tasks = (one for one in objects if isinstance(one.get("data"), Mapping) and "id" in one)
+            return any(one.get("annotations", one.get("completions")) == [] for one in tasks)
+        case "argilla":
+            # answers of users under the names of their questions
+            values = [value for one in objects for value in one.values()]
+            entries = [value[0] for value in values if isinstance(value, list) and value]
+            entries += [value for value in values if isinstance(value, Mapping)]
+            return any(isinstance(one, Mapping) and {"user_id", "value", "status"} <= one.keys() for one in entries)
+        case "doccano" if not (start.has("_input_hash") or start.has("prompt")):
+            texts = [one for one in objects if "text" in one or "filename" in one]
+            labels = [one.get(key) for one in texts for key in ("label", "cats")]
+            labels += [one.get("labels") for one in texts if "annotation_approver" in one or "meta" in one]
+            lists = [one for one in labels if isinstance(one, list)]
+            plain = (not any(isinstance(label, Mapping) for label in one) for one in lists)
+            return any(plain) or {"text", "label", "Comments"} <= set(header)
+        case "chosen-rejected" if start.has("chosen", "rejected") and not start.has("scores_chosen", "results"):
+            asked = ("chosen_model", "prompt", "question", "instruction", "score_chosen", "messages")
+            chosen = (one["chosen"] for one in objects if "chosen" in one)
+            talks = (isinstance(value, list) or "\n\nAssistant:" in str(value) for value in chosen)
+            return any(map(start.has, asked)) or any(talks)
+        case "rre":
+            rated = any("relevant_documents" in text and "placeholders" in text for text in map(str, objects))
+            holds = ("queries", "query_groups", "topics")
+            return rated and any(isinstance(one.get(key), list) for one in objects for key in holds)
+        case "surveymonkey":
+            keys = [re.sub(r"[^a-z]", "", column.lower()) for column in header]
+            ids = {"respondentid", "collectorid"} <= set(keys)
+            return ids and bool(rows) and not rows[0][keys.index("respondentid")]
+        case "limesurvey":
+            names = {column.lower() for column in start.names}
+            return {"id", "submitdate", "lastpage"} <= names or {"response id", "date submitted", "last page"} <= names
+        case "ballots":
+            cells = rows or [[str(one.get(column, "")) for column in start.names] for one in objects]
+            return bool(place_columns(start.names)) or order_column(start.names, cells) is not None
+        case "google-forms":
+            grids = sum(bool(re.search(r"\[.+\]$", column)) for column in header)
+            return grids > 1 and bool(rows) and bool(re.search(r"\d:\d\d", rows[0][0]))
+        case "qualtrics":
+            return any('"ImportId"' in cell for row in rows[:3] for cell in row)
+        case "best-worst":
+            return layout_of(start.names) is not None
+        case "ranked-sets":
+            return bool(ranked_columns(start.names))
+        case "promptfoo":
+            return any(re.match(r"\[[\w.-]+:[^\]]+\] ", column) for column in header)
+        case "quepid":
+            return [column.strip().lower() for column in header] == ["query", "docid", "rating"]
+    return False

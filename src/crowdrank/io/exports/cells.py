@@ -26,7 +26,7 @@ _DOTTED = re.compile(r"\d+\.\d+\.")  # dates with points have the day first
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def as_text(value: Any) -> str | None:
+def as_text(value: object) -> str | None:
     """Return a value as an id: text stripped, whole numbers without a point, lists and objects as JSON.
 
     Examples
@@ -51,7 +51,7 @@ def as_text(value: Any) -> str | None:
     return str(value).strip() or None
 
 
-def as_number(value: Any) -> float | None:
+def as_number(value: object) -> float | None:
     """Return a value as a finite number, also one written as text; ``None`` where it is none.
 
     Examples
@@ -68,7 +68,7 @@ def as_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def as_truth(value: Any) -> bool | None:
+def as_truth(value: object) -> bool | None:
     """Return whether a flag is set, in any of the ways that tables write it; ``None`` where it says neither.
 
     Examples
@@ -82,7 +82,7 @@ def as_truth(value: Any) -> bool | None:
     return False if word in ("false", "0", "no", "f", "n", "off") else None
 
 
-def as_person(value: Any) -> str | None:
+def as_person(value: object) -> str | None:
     """Return who a field names: the value, or of an object its e-mail address, else its name or id.
 
     Examples
@@ -97,7 +97,7 @@ def as_person(value: Any) -> str | None:
     return as_text(value)
 
 
-def at_path(record: Any, path: str) -> Any:
+def at_path(record: object, path: str) -> Any:
     """Return what stands at a path such as ``doc.subject`` or ``judge[0]``; ``None`` where there is nothing.
 
     Examples
@@ -120,7 +120,7 @@ def at_path(record: Any, path: str) -> Any:
     return None
 
 
-def each_at_path(record: Any, path: str) -> list[Any]:
+def each_at_path(record: object, path: str) -> list[Any]:
     """Return what stands at a path in each entry of the lists that it leads through, as in ``scores[].name``.
 
     Examples
@@ -136,7 +136,7 @@ def each_at_path(record: Any, path: str) -> list[Any]:
     return [value for one in entries for value in (each_at_path(one, rest.removeprefix(".")) if rest else [one])]
 
 
-def message_text(value: Any) -> str | None:
+def message_text(value: object) -> str | None:
     """Return a text, or what the last message of a conversation says."""
     if isinstance(value, str):
         return value.strip() or None
@@ -154,7 +154,7 @@ def message_text(value: Any) -> str | None:
     return as_text(value)
 
 
-def answer_text(value: Any) -> str | None:
+def answer_text(value: object) -> str | None:
     """Return what a model says: a text, or its messages of a conversation together.
 
     Examples
@@ -181,7 +181,7 @@ def parse_json(text: str, default: Any = None) -> Any:
         return default
 
 
-def as_seconds(value: Any) -> float | None:
+def as_seconds(value: object) -> float | None:
     """Return a time as seconds since 1970: a number in seconds or milliseconds, an ISO date, or a platform's own form.
 
     Examples
@@ -306,7 +306,7 @@ def side(answer: Any, names: Sides = ("", ""), items: Sides = (None, None), code
     return None if code is None else _SIDES[code.outcome]
 
 
-def verdict(text: Any) -> tuple[str, float] | None:
+def verdict(text: object) -> tuple[str, float] | None:
     """Return who won and how strongly by a verdict such as ``A>>B``; ``None`` where it is none.
 
     Examples

@@ -35,7 +35,36 @@ def mturk(rows: Collector) -> Imported:
     lines = text_rows(rows.source)
     # the header ends in Approve and Reject, for which no row has cells
     frame = rows.choose_rows(frame_of(lines[1:], lines[0], rows.source))
-    frame = _with_questions(_with_status(rows, frame, "AssignmentStatus", None, ["Rejected"]))
+    frame = _with_status(rows, frame, "AssignmentStatus", None, ["Rejected"])
+    if "Answer.taskAnswers" in frame.columns:
+        # newer forms put all answers into one cell
+        given: list[dict[str, str | None]] = []
+        for value in frame["Answer.taskAnswers"].to_list():
+            parsed: Any = parse_json(value or "{}")
+            parsed = parsed[0] if isinstance(parsed, list) and parsed else parsed
+            given.append({})
+            for key, answer in parsed.items() if isinstance(parsed, Mapping) else ():
+                if isinstance(answer, Mapping) and answer and all(isinstance(one, bool) for one in answer.values()):
+                    # of a group of boxes or buttons the one that is on
+                    on = [str(name) for name, flag in answer.items() if flag]
+                    answer = on[0] if len(on) == 1 else None
+                label = answer.get("label", answer) if isinstance(answer, Mapping) else answer
+                given[-1][f"Answer.{key}"] = as_text(label)
+        frame = frame.drop("Answer.taskAnswers").with_columns(text_columns(given).get_columns())
+    groups: dict[str, list[str]] = {}
+    for name in frame.columns:
+        if name.startswith("Answer.") and name.count(".") > 1:
+            groups.setdefault(name.rsplit(".", 1)[0], []).append(name)
+    for question, names in groups.items():
+        held = {value for name in names for value in frame[name].drop_nulls().unique().to_list()}
+        if len(names) < 2 or not held or any(as_truth(value) is None for value in held):
+            continue
+        ends = [name.rsplit(".", 1)[1] for name in names]
+        flags = (map(as_truth, row) for row in frame.select(names).iter_rows())
+        chosen = [[end for end, flag in zip(ends, row, strict=True) if flag] for row in flags]
+        several = any(len(options) > 1 for options in chosen)
+        answers = [json.dumps(options) if several else options[0] if options else None for options in chosen]
+        frame = frame.drop(names).with_columns(pl.Series(question, answers, dtype=pl.String))
     names = [name for name in frame.columns if name.startswith("Answer.")]
     if not names:
         raise JudgmentError("there is no column Answer.*; give the file of results as Mechanical Turk wrote it")
@@ -62,40 +91,6 @@ def _answer_column(rows: Collector, names: list[str], likely: list[str], prefix:
     raise JudgmentError(f"which {column} is meant? there are {listed}; choose one with {one}")
 
 
-def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:
-    """The table with one column for a question whose options have a true or false column each, or that is JSON."""
-    if "Answer.taskAnswers" in frame.columns:
-        # newer forms put all answers into one cell
-        given: list[dict[str, str | None]] = []
-        for value in frame["Answer.taskAnswers"].to_list():
-            parsed: Any = parse_json(value or "{}")
-            parsed = parsed[0] if isinstance(parsed, list) and parsed else parsed
-            given.append({})
-            for key, answer in parsed.items() if isinstance(parsed, Mapping) else ():
-                if isinstance(answer, Mapping) and answer and all(isinstance(one, bool) for one in answer.values()):
-                    # of a group of boxes or buttons the one that is on
-                    on = [str(name) for name, flag in answer.items() if flag]
-                    answer = on[0] if len(on) == 1 else None
-                label = answer.get("label", answer) if isinstance(answer, Mapping) else answer
-                given[-1][f"Answer.{key}"] = as_text(label)
-        frame = frame.drop("Answer.taskAnswers").with_columns(text_columns(given).get_columns())
-    groups: dict[str, list[str]] = {}
-    for name in frame.columns:
-        if name.startswith("Answer.") and name.count(".") > 1:
-            groups.setdefault(name.rsplit(".", 1)[0], []).append(name)
-    for question, names in groups.items():
-        cells = {value for name in names for value in frame[name].drop_nulls().unique().to_list()}
-        if len(names) < 2 or not cells or any(as_truth(value) is None for value in cells):
-            continue
-        ends = [name.rsplit(".", 1)[1] for name in names]
-        flags = (map(as_truth, row) for row in frame.select(names).iter_rows())
-        chosen = [[end for end, flag in zip(ends, row, strict=True) if flag] for row in flags]
-        several = any(len(options) > 1 for options in chosen)
-        answers = [json.dumps(options) if several else options[0] if options else None for options in chosen]
-        frame = frame.drop(names).with_columns(pl.Series(question, answers, dtype=pl.String))
-    return frame
-
-
 _TOLOKA_KEPT = ("APPROVED", "ACCEPTED", "SUBMITTED")
 # name in the TSV -> name in the API
 _TOLOKA_NAMES = {
@@ -107,8 +102,7 @@ def toloka(rows: Collector) -> Imported:
     """Return the answers of accepted assignments, as the TSV or as the API has them; golden answers are the truth."""
     first = next(records(rows.source), {}) if table_format(rows.source) != "csv" else {}
     if isinstance(first.get("solutions"), list):
-        assignments = records(rows.source, shape=rows.export.shape)
-        frame = text_columns([row for assignment in assignments for row in _tasks_of(assignment)])
+        frame = text_columns(list(_toloka_tasks(rows)))
     else:
         frame = text_table(rows.source)
     if "ASSIGNMENT:worker_id" not in frame.columns and any(name.startswith("CONFIDENCE:") for name in frame.columns):
@@ -125,22 +119,22 @@ def toloka(rows: Collector) -> Imported:
     if item not in frame.columns:
         # default downloads lack the task's id: the inputs together are the task
         item = "INPUT:*"
-        together = pl.concat_str(list(inputs.values()), separator=" | ", ignore_nulls=True)
-        frame = frame.with_columns(together.alias(item))
+        frame = frame.with_columns(pl.concat_str(list(inputs.values()), separator=" | ", ignore_nulls=True).alias(item))
     cells = {"annotator": "ASSIGNMENT:worker_id", "time": time}
     return _read_answers(rows, frame, f"OUTPUT:{answer}", inputs, cells, item=item, gold=f"GOLDEN:{answer}")
 
 
-def _tasks_of(assignment: Mapping[str, Any]) -> Iterator[Record]:
-    """One row for each task of an assignment of the API, under the names that the TSV has."""
-    of_assignment = {f"ASSIGNMENT:{word}": assignment.get(name) for word, name in _TOLOKA_NAMES.items()}
-    for task, solution in zip(assignment.get("tasks") or (), assignment.get("solutions") or (), strict=False):
-        known = task.get("known_solutions") or []
-        # of several right answers none is the right one
-        golden = known[0].get("output_values") if len(known) == 1 else None
-        parts = {"INPUT": task.get("input_values"), "OUTPUT": solution.get("output_values"), "GOLDEN": golden}
-        cells = {f"{part}:{name}": value for part, held in parts.items() for name, value in (held or {}).items()}
-        yield {**cells, **of_assignment, "ASSIGNMENT:task_id": task.get("id")}
+def _toloka_tasks(rows: Collector) -> Iterator[Record]:
+    """One row for each task of each assignment of the API, under the names that the TSV has."""
+    for assignment in records(rows.source, shape=rows.export.shape):
+        of_assignment = {f"ASSIGNMENT:{word}": assignment.get(name) for word, name in _TOLOKA_NAMES.items()}
+        for task, solution in zip(assignment.get("tasks") or (), assignment.get("solutions") or (), strict=False):
+            known = task.get("known_solutions") or []
+            # of several right answers none is the right one
+            golden = known[0].get("output_values") if len(known) == 1 else None
+            parts = {"INPUT": task.get("input_values"), "OUTPUT": solution.get("output_values"), "GOLDEN": golden}
+            cells = {f"{part}:{name}": value for part, held in parts.items() for name, value in (held or {}).items()}
+            yield {**cells, **of_assignment, "ASSIGNMENT:task_id": task.get("id")}
 
 
 _UNIT = "_unit_id"
@@ -238,7 +232,18 @@ def _read_answers(
     if rows.options.codes:
         answered = answered.with_columns(pl.col(answer).replace(rows.options.codes))
     if rows.options.strength is not None:
-        answered = _with_signs(rows, answered, answer, *rows.options.strength)
+        column, better = rows.options.strength
+        if column not in (answer, answer.split(".")[-1].split(":")[-1]):
+            problem = f"{option('strength')} names {column!r}, and the answers are in {answer!r}"
+            raise JudgmentError(f"{problem}; name that one")
+        numbers = answered[answer].cast(pl.Float64, strict=False)
+        if numbers.null_count():
+            row = int(numbers.is_null().arg_max() or 0)
+            raise JudgmentError(f"{option('strength')} needs numbers; an answer is {answered[answer][row]!r}")
+        worse = "right" if better == "left" else "left"
+        named = [better if value > 0 else worse if value < 0 else "tie" for value in numbers.to_list()]
+        rows.roles["strength"] = f"size of {answer}"
+        answered = answered.with_columns(pl.Series(answer, named, dtype=pl.String), numbers.abs().alias(_STRENGTH))
     sides = None
     if {"left", "right"} <= given.keys() and "item" not in given:
         sides = given["left"], given["right"]
@@ -283,39 +288,21 @@ def _read_answers(
         asked = {"query": answered[known_ids["query"]]} if context is not None and "query" not in others else {}
         add(left=answered[left], right=answered[right], winner=winner, **asked)
     if gold in frame.columns:
-        _add_gold(rows, frame, gold, known_ids, names)
+        several = 0
+        golden = frame.filter(pl.col(gold).is_not_null()).select(*known_ids.values(), gold).unique(maintain_order=True)
+        for record in golden.iter_rows(named=True):
+            asked_about = {word: record[name] for word, name in known_ids.items()}
+            answers = [line.strip() for line in str(record[gold]).splitlines() if line.strip()]
+            # of several that are accepted none is the truth
+            if len(answers) != 1 or None in asked_about.values():
+                several += 1
+            elif sides is None:
+                rows.truth.append(asked_about | {"grade": answers[0]})
+            elif won := side(answers[0], names, (record[sides[0]], record[sides[1]])):
+                rows.truth.append(asked_about | {"winner": won})
+        if several:
+            rows.notes.append(f"{several} gold answers name several right ones and are not used as truth")
     return rows.finish("grade" if sides is None else "preference")
-
-
-def _with_signs(rows: Collector, frame: pl.DataFrame, answer: str, column: str, better: str) -> pl.DataFrame:
-    """The table with signed answers as the side they speak for, and their size."""
-    if column not in (answer, answer.split(".")[-1].split(":")[-1]):
-        raise JudgmentError(f"{option('strength')} names {column!r}, and the answers are in {answer!r}; name that one")
-    numbers = frame[answer].cast(pl.Float64, strict=False)
-    if numbers.null_count():
-        row = int(numbers.is_null().arg_max() or 0)
-        raise JudgmentError(f"{option('strength')} needs numbers; an answer is {frame[answer][row]!r}")
-    worse = "right" if better == "left" else "left"
-    sides = [better if value > 0 else worse if value < 0 else "tie" for value in numbers.to_list()]
-    rows.roles["strength"] = f"size of {answer}"
-    return frame.with_columns(pl.Series(answer, sides, dtype=pl.String), numbers.abs().alias(_STRENGTH))
-
-
-def _add_gold(rows: Collector, frame: pl.DataFrame, gold: str, ids: Mapping[str, str], names: tuple[str, str]) -> None:
-    """Known answers as truth; of several that are accepted none is the truth."""
-    known = frame.filter(pl.col(gold).is_not_null()).select(*ids.values(), gold).unique(maintain_order=True)
-    several = 0
-    for row in known.iter_rows(named=True):
-        cells = {word: row[name] for word, name in ids.items()}
-        answers = [line.strip() for line in str(row[gold]).splitlines() if line.strip()]
-        if len(answers) != 1 or None in cells.values():
-            several += 1
-        elif "left" not in ids:
-            rows.truth.append(cells | {"grade": answers[0]})
-        elif winner := side(answers[0], names, (cells["left"], cells["right"])):
-            rows.truth.append(cells | {"winner": winner})
-    if several:
-        rows.notes.append(f"{several} gold answers name several right ones and are not used as truth")
 
 
 def _sides(frame: pl.DataFrame, answer: str, inputs: Names, item: str, may_grade_pairs: bool) -> tuple[str, str] | None:

@@ -216,7 +216,7 @@ def reward_bench(rows: Collector) -> Imported:
             for place in range(len(listed)):
                 yield {**record, **{name: values[place] for name, values in by_result.items()}}
 
-    def score(value: Any) -> float | None:
+    def score(value: object) -> float | None:
         return score(value[0]) if isinstance(value, list) and len(value) == 1 else as_number(value)
 
     def pair(record: Record, number: int) -> Judged:
@@ -353,7 +353,7 @@ def _style(rows: Collector, record: Record, sides: str, texts: Any = (None, None
     return cells
 
 
-def shown_answers(prompt: Any) -> tuple[str | None, str | None]:
+def shown_answers(prompt: object) -> tuple[str | None, str | None]:
     """Return the answers of A and B that a judge was shown, out of the prompt of FastChat or Arena-Hard.
 
     Examples
@@ -369,7 +369,7 @@ def shown_answers(prompt: Any) -> tuple[str | None, str | None]:
     return answers.get("A"), answers.get("B")
 
 
-def _total(value: Any) -> float | None:
+def _total(value: object) -> float | None:
     """A count, or the sum of counts by kind, such as ordered and unordered lists."""
     if isinstance(value, Mapping):
         numbers = [number for one in value.values() if (number := as_number(one)) is not None]
@@ -507,7 +507,7 @@ def _expect_one_scale(scores: list[_Score], *, pooled: bool) -> None:
     raise JudgmentError(f"the samples have scores of {named}{scales}; choose one with {one}{together if alike else ''}")
 
 
-def _letter(value: Any) -> float | None:
+def _letter(value: object) -> float | None:
     """The number that Inspect counts a letter or word as."""
     word = value.strip() if isinstance(value, str) else ""
     return _LETTERS.get(word, _LETTERS.get(word.lower()))
@@ -621,7 +621,7 @@ def is_small_good(metric: str) -> bool | None:
     return True if re.fullmatch(small, metric.lower()) else None
 
 
-def as_score(value: Any) -> float | None:
+def as_score(value: object) -> float | None:
     """Return a number, or right and wrong as 1 and 0."""
     return float(value) if isinstance(value, bool) else as_number(value)
 

@@ -265,12 +265,11 @@ class Collector:
             reasons = either([f"{n} {reason}" for reason, n in self.dropped.items() if n], "and")
             why = f" ({counted(self.n_read, self.unit)}, left out: {reasons})" if +self.dropped else ""
             raise JudgmentError(f"{self.title} without any answer{why}; export one with answers")
-        if "turn" in frame.columns and "query" not in self.options.columns and not frame["turn"].null_count():
-            asked = frame.select("query", "turn").unique()
+        turns = "turn" in frame.columns and "query" not in self.options.columns and not frame["turn"].null_count()
+        if turns and frame.select("query", "turn").n_unique() > frame["query"].n_unique():
             # the same question is judged after several turns
-            if asked.height > asked["query"].n_unique():
-                frame = frame.with_columns(query=pl.format("{}, turn {}", "query", "turn"))
-                self.roles["query"] = "question_id, turn"
+            frame = frame.with_columns(query=pl.format("{}, turn {}", "query", "turn"))
+            self.roles["query"] = "question_id, turn"
         for name, given in self._styles.items():
             sides = [f"{name}_{side}" for side in SIDES]
             if any(side not in frame.columns or frame[side].null_count() == len(frame) for side in sides):
@@ -284,11 +283,28 @@ class Collector:
         style = covariate_columns(frame, self.options.covariates) if self._styles else []
         frame, left_out = without_missing(frame, self.options.missing)
         self.notes += left_out
-        frame = self._tidy(frame.select([*(name for name in COLUMNS if name in frame.columns), *style]))
+        frame = frame.select([*(name for name in COLUMNS if name in frame.columns), *style])
+        if "duration" in frame.columns:
+            frame = frame.with_columns(pl.when(pl.col("duration") >= 0).then("duration").alias("duration"))
+        # without empty columns; times are kept where every row has one, and nobody is somebody
+        frame = frame[[column.name for column in frame.iter_columns() if column.null_count() < len(column)]]
+        blank = {column.name: n for column in frame.iter_columns() if (n := column.null_count())}
+        for name in (name for name in ("time", "duration") if name in blank):
+            self.notes.append(f"{counted(blank[name], 'row')} without a {name}, so it is not used")
+            frame = frame.drop(name)
+        if "annotator" in blank:
+            found = f"{counted(blank['annotator'], 'judgment')} without a named annotator count as one annotator"
+            self.notes.append(f"{found}, {_NOBODY!r}")
+            frame = frame.with_columns(pl.col("annotator").fill_null(_NOBODY))
+        needs_all = ("query", "item", "left", "right", "winner", "loser", "grade", "rank")
+        for name in (name for name in needs_all if name in blank):
+            row = int(frame[name].is_null().arg_max() or 0) + 1
+            problem = f"{counted(blank[name], 'answer')} without {name}, the first is number {row}"
+            raise JudgmentError(f"{problem}; name the field that holds it with {option('columns', {name: ...})}")
         needed = {"grade": ("item", "grade"), "preference": ("winner",), "ranking": ("item", "rank")}[kind]
-        lacking = next((name for name in needed if name not in frame.columns), None)
-        if lacking is not None:
-            raise JudgmentError(f"no answer has a {lacking}; name the field that holds it with {option('columns')}")
+        for name in needed:
+            if name not in frame.columns:
+                raise JudgmentError(f"no answer has a {name}; name the field that holds it with {option('columns')}")
         truth = text_columns(self.truth).unique(maintain_order=True) if self.truth else None
         told = self.roles | dict(self.options.columns)
         roles = {word: name for word, name in told.items() if word in frame.columns or word == "share"}
@@ -298,27 +314,6 @@ class Collector:
             frame, truth, levels, nominal = self._with_scale(frame, truth, graded, classes=classes)
         said = (tuple(self.notes), dict(+self.dropped), self.title, self.unit, self.n_read)
         return Imported(kind, frame, roles, truth, nominal, levels, recorded, *said)
-
-    def _tidy(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The table without empty columns; times are kept where every row has one, and nobody is somebody."""
-        if "duration" in frame.columns:
-            frame = frame.with_columns(pl.when(pl.col("duration") >= 0).then("duration").alias("duration"))
-        frame = frame[[column.name for column in frame.iter_columns() if column.null_count() < len(column)]]
-        blank = {column.name: n for column in frame.iter_columns() if (n := column.null_count())}
-        for name in ("time", "duration"):
-            if name in blank:
-                self.notes.append(f"{counted(blank[name], 'row')} without a {name}, so it is not used")
-                frame = frame.drop(name)
-        if "annotator" in blank:
-            found = f"{counted(blank['annotator'], 'judgment')} without a named annotator count as one annotator"
-            self.notes.append(f"{found}, {_NOBODY!r}")
-            frame = frame.with_columns(pl.col("annotator").fill_null(_NOBODY))
-        for name in ("query", "item", "left", "right", "winner", "loser", "grade", "rank"):
-            if name in blank:
-                row = int(frame[name].is_null().arg_max() or 0) + 1
-                problem = f"{counted(blank[name], 'answer')} without {name}, the first is number {row}"
-                raise JudgmentError(f"{problem}; name the field that holds it with {option('columns', {name: ...})}")
-        return frame
 
     def _with_scale(
         self, frame: pl.DataFrame, truth: pl.DataFrame | None, graded: str | None, *, classes: bool
@@ -425,7 +420,7 @@ def label_note(labels: Sequence[str]) -> str:
     return f"{found}, the labels seen in the file; grade 1 where it was given, 0 where not"
 
 
-def as_labels(value: Any) -> list[str]:
+def as_labels(value: object) -> list[str]:
     """Return the labels of an answer that may be one label or a list of them."""
     values = value if isinstance(value, list) else [value]
     return [label for one in values if (label := as_text(one)) is not None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import chain, combinations, islice, pairwise, repeat
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, NoReturn
@@ -28,22 +29,20 @@ def doccano(rows: Collector) -> Imported:
 
     An archive has a file for each member; one alone, or called ``all``, is nobody's.
     """
-    members: list[tuple[str | None, Source]] = [(None, rows.source)]
-    if rows.source.data[:4] == ZIP:
-        members = [(PurePosixPath(part.name).stem, part) for part in text_members(rows.source)]
-        members = [(None if stem == "all" else stem, part) for stem, part in members]
-    answers: list[Answer] = []
-    for member, part in members:
+    answers, members = list[Answer](), list[str | None]()
+    for part in text_members(rows.source) if rows.source.data[:4] == ZIP else [rows.source]:
+        stem = PurePosixPath(part.name).stem
+        members.append(None if part is rows.source or stem == "all" else stem)
         for number, record in enumerate(records(part, shape=rows.export.shape), 1):
             item = first_text(record, "id", "text") or str(number)
             given = _labels_by_annotator(record, part.suffix == ".csv") if rows.is_wanted(record) else {}
             for person, labels in given.items():
                 rows.n_read += 1
                 if labels:
-                    answers.append((rows.hold(record), item, labels, {"annotator": person or member}))
+                    answers.append((rows.hold(record), item, labels, {"annotator": person or members[-1]}))
                 else:
                     rows.drop("no label")
-    if any(member is None for member, _ in members):
+    if None in members:
         rows.roles["annotator"] = "user"
         if not any(cells["annotator"] for *_, cells in answers):
             rows.note("nobody")
@@ -277,17 +276,13 @@ def label_studio(rows: Collector) -> Imported:
     first = next(records(rows.source), {})
     if "annotations" in first or "completions" in first or isinstance(first.get("task"), dict):
         rows.title += " (annotations[].result)"
-        return _read_tasks(rows, lambda: tasks(rows.source))
-    if not {"annotation_id", "annotator"} <= first.keys():
+        read_tasks = partial(tasks, rows.source)
+    elif {"annotation_id", "annotator"} <= first.keys():
+        rows.note("short_format")
+        read_tasks = partial(_rows, rows.source, _answer_fields(rows))
+        rows.title += " with one row per annotation (annotation_id)"
+    else:
         raise JudgmentError("no annotations and no annotation_id; export the project as JSON")
-    rows.note("short_format")
-    fields = _answer_fields(rows)
-    rows.title += " with one row per annotation (annotation_id)"
-    return _read_tasks(rows, lambda: _rows(rows.source, fields))
-
-
-def _read_tasks(rows: Collector, read_tasks: Callable[[], Tasks]) -> Imported:
-    """One question's answers of all tasks."""
     options, (name, kind) = rows.options, _question(rows, read_tasks)
     labels: list[Answer] = []
     parts: list[dict[str, Any]] = []
@@ -428,7 +423,11 @@ def _question(rows: Collector, read_tasks: Callable[[], Tasks]) -> tuple[str, st
                 others.setdefault(name or kind, []).append({**whole, **value, kind: True})
                 continue
             types.setdefault(name, kind)
-            chosen, two = as_labels(value.get("choices")), _has_sides(task)
+            chosen = as_labels(value.get("choices"))
+            try:
+                two = pair_columns(plain_fields(data_of(task))) is not None
+            except JudgmentError:  # fields of several pairs
+                two = True
             sided[name] = sided.get(name, True) and len(chosen) == 1 and side(chosen[0]) is not None and two
             if kind == "choices" and two:
                 words.setdefault(name, {}).update(dict.fromkeys(chosen))
@@ -531,7 +530,7 @@ def _result(name: str, value: Any, data: Mapping[str, Any], *, shaped: bool = Fa
     return {"from_name": name, "type": "choices", "value": {"choices": value}}
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     """A cell of CSV that holds JSON as what it means; any other as it is."""
     return foreign.parse_json(value, value) if isinstance(value, str) and value[:1] in ("[", "{") else value
 
@@ -557,14 +556,6 @@ def data_of(task: Mapping[str, Any]) -> dict[str, Any]:
     return task.get("data") or {}
 
 
-def _has_sides(task: Mapping[str, Any]) -> bool:
-    """Whether two or more fields of a task are called like two sides."""
-    try:
-        return pair_columns(plain_fields(data_of(task))) is not None
-    except JudgmentError:
-        return True
-
-
 def plain_fields(data: Mapping[str, Any]) -> list[str]:
     """Names of the fields of a task's data that hold text or numbers."""
     return [name for name, value in data.items() if isinstance(value, str | int | float)]
@@ -578,7 +569,7 @@ def _places(names: list[Any], ranks: list[Any] | None = None) -> list[tuple[Any,
     return list(zip(ranks, items, strict=True)) if whole else None
 
 
-def _named_buckets(value: Any) -> dict[str, list[Any]]:
+def _named_buckets(value: object) -> dict[str, list[Any]]:
     """Buckets by name, without the one of what was not sorted."""
     buckets = value if isinstance(value, Mapping) else {}
     return {str(name): ids for name, ids in buckets.items() if name != "_" and isinstance(ids, list)}
@@ -590,14 +581,15 @@ def _named_buckets(value: Any) -> dict[str, list[Any]]:
 # fields of a record in flat layouts that nobody is shown
 _OWN = ("id", "status", "_server_id", "external_id", "metadata")
 
-_Answer = tuple[Any, str | None, Any, str | None]  # record, its id, value, person
+# record, what was shown of it, its id, value, person
+_Answer = tuple[Any, Mapping[str, Any], str | None, Any, str | None]
 
 
 def argilla(rows: Collector) -> Imported:
     """Return the submitted answers to one question; suggestions are ignored."""
     name = rows.choose_question(_questions(rows.source))
     kept = {status.lower() for status in rows.options.keep or ("submitted",)}
-    answers, fields, without_status = list[_Answer](), list[Mapping[str, Any]](), False
+    answers, without_status = list[_Answer](), False
     for item, record in _argilla_records(rows.source):
         for response in _responses(record).get(name, ()) if rows.is_wanted(record) else ():
             rows.n_read += 1
@@ -608,18 +600,16 @@ def argilla(rows: Collector) -> Imported:
             elif response.get("value") is None:
                 rows.drop("without an answer")
             else:
-                answers.append((rows.hold(record), item, response["value"], as_text(response.get("user_id"))))
-                shown = record.get("fields")
                 # what annotators were shown stands among the keys of a record in flat layouts
-                fields.append(shown if isinstance(shown, Mapping) else record)
+                shown = record["fields"] if isinstance(record.get("fields"), Mapping) else record
+                answers.append((rows.hold(record), shown, item, response["value"], as_text(response.get("user_id"))))
     if without_status:
         rows.note("no_status")
     rows.roles |= {"annotator": "user_id", "item": "external_id or id"}
-    kind = "preference" if _add_pairs(rows, name, answers, fields) else _add(rows, name, answers)
-    return rows.finish(kind)
+    return rows.finish("preference" if _add_pairs(rows, name, answers) else _add(rows, name, answers))
 
 
-def _add_pairs(rows: Collector, question: str, answers: list[_Answer], fields: list[Mapping[str, Any]]) -> bool:
+def _add_pairs(rows: Collector, question: str, answers: list[_Answer]) -> bool:
     """Add labels that name a side of two fields as preferences; return whether they do.
 
     Labels of which only some name a side, or that are numbers, are asked about.
@@ -627,7 +617,7 @@ def _add_pairs(rows: Collector, question: str, answers: list[_Answer], fields: l
     texts = {value for *_, value, _ in answers if isinstance(value, str)}
     if not texts or any(not isinstance(value, str) for *_, value, _ in answers) or "item" in rows.options.columns:
         return False
-    shown = [name for name, value in fields[0].items() if isinstance(value, str) and name not in _OWN]
+    shown = [name for name, value in answers[0][1].items() if isinstance(value, str) and name not in _OWN]
     given = rows.options.columns
     try:
         sides = (given["left"], given["right"]) if {"left", "right"} <= given.keys() else pair_columns(shown)
@@ -653,7 +643,7 @@ def _add_pairs(rows: Collector, question: str, answers: list[_Answer], fields: l
         raise JudgmentError(f"{problem}; say what that means: {ways}, {classes}")
     rows.roles |= {"left": sides[0], "right": sides[1], "winner": question}
     rows.roles.pop("item", None)
-    for (record, item, value, person), held in zip(answers, fields, strict=True):
+    for record, held, item, value, person in answers:
         context = foreign.context_of(held)
         rows.roles["query"] = context[0] if context else "id"
         pair = {word: as_text(held.get(name)) for word, name in zip(("left", "right"), sides, strict=True)}
@@ -669,14 +659,14 @@ def _add(rows: Collector, question: str, answers: list[_Answer]) -> str:
     lists = [value for value in values if isinstance(value, list | Mapping)]
     if not lists:
         rows.roles["grade"] = question
-        for record, item, value, person in answers:
+        for record, _, item, value, person in answers:
             number = as_number(value)
             rows.add(record, item=item, grade=value if number is None else number, annotator=person)
         return "grade"
     if any(_ranks(value) is not None for value in lists) or _are_orders(lists, rows.options.kind):
         rows.roles |= {"rank": question, "query": rows.roles["item"], "item": f"{question}.value"}
         longest = max((len(value) for value in lists if isinstance(value, list)), default=0)
-        for record, item, value, person in answers:
+        for record, _, item, value, person in answers:
             names, ranks = _ranks(value) or (value if isinstance(value, list) else [], None)
             places = _places(names, ranks) if ranks is not None or len(names) >= longest else None
             for rank, named in places or ():
@@ -686,7 +676,7 @@ def _add(rows: Collector, question: str, answers: list[_Answer]) -> str:
         return "ranking"
     if any(isinstance(one, Mapping) for value in lists for one in (value if isinstance(value, list) else [value])):
         refuse_kind(f"the answers to {question!r} are", values, other=True)
-    rows.add_labels([(held, item, as_labels(value), {"annotator": person}) for held, item, value, person in answers])
+    rows.add_labels([(held, item, as_labels(value), {"annotator": person}) for held, _, item, value, person in answers])
     rows.roles |= {"grade": question, "query": "the label"}
     return "grade"
 
@@ -699,14 +689,14 @@ def _questions(source: Source) -> list[str]:
 def _responses(record: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
     """The answers to each question in any of the layouts, with value, user_id and status."""
     responses = record.get("responses")
+    if isinstance(responses, Mapping):
+        return {name: _answer_objects(value) or [] for name, value in responses.items() if value}
     answers: dict[str, list[Mapping[str, Any]]] = {}
     for one in responses if isinstance(responses, list) else ():
         values = one.get("values") if isinstance(one, Mapping) else None
         for name, value in values.items() if isinstance(values, Mapping) else ():
             given = value.get("value") if isinstance(value, Mapping) else value
             answers.setdefault(name, []).append({**one, "value": given})
-    if isinstance(responses, Mapping):
-        return {name: _answer_objects(value) or [] for name, value in responses.items() if value}
     for key, value in record.items():
         name = key.removesuffix(".responses")
         if name != key and value and not isinstance(responses, list):
@@ -719,7 +709,7 @@ def _responses(record: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
     return answers
 
 
-def _answer_objects(value: Any) -> list[Mapping[str, Any]] | None:
+def _answer_objects(value: object) -> list[Mapping[str, Any]] | None:
     """Answers as objects: a list of them, or an object of lists, which is how Parquet and the Hub store them."""
     if isinstance(value, list) and value and all(isinstance(one, Mapping) and "user_id" in one for one in value):
         return [one for one in value if "value" in one or "status" in one]
@@ -732,13 +722,13 @@ def _answer_objects(value: Any) -> list[Mapping[str, Any]] | None:
     return None
 
 
-def _ranks(value: Any) -> tuple[list[Any], list[Any]] | None:
+def _ranks(value: object) -> tuple[list[Any], list[Any]] | None:
     """Names and ranks of a ranking that says both."""
     if isinstance(value, Mapping) and isinstance(value.get("rank"), list) and isinstance(value.get("value"), list):
         return value["value"], value["rank"]
     places = value if isinstance(value, list) else []
     if places and all(isinstance(one, Mapping) and {"rank", "value"} <= one.keys() for one in places):
-        return [one["value"] for one in value], [one["rank"] for one in value]
+        return [one["value"] for one in places], [one["rank"] for one in places]
     return None
 
 
@@ -802,13 +792,9 @@ class Answers:
             self.by_query.setdefault(query, []).append(row)
             self.by_item.setdefault(item, []).append(row)
 
-    def row(self, query: str | None, item: str | None) -> Record | None:
-        """The row of an item, whose query the consensus may not name."""
-        return self.rows.get((query, item)) or self.rows.get((None, item))
-
     def value(self, item: str | None) -> Said | None:
         """Grade or class of an item, else its score, with how sure it is."""
-        row = self.row(None, item)
+        row = self.rows.get((None, item))
         if row is None or ("grade" in row and row["grade"] is None):
             return None
         return row.get("grade", row["score"]), row.get("confidence")
@@ -839,7 +825,8 @@ class Answers:
 
     def winner(self, query: str | None, left: str | None, right: str | None) -> Said | None:
         """The better side of two, with the probability that it is; ``None`` where they tie or are not known."""
-        one, other = self.row(query, left), self.row(query, right)
+        # the consensus may not name the query
+        one, other = (self.rows.get((query, item)) or self.rows.get((None, item)) for item in (left, right))
         if one is None or other is None or one["score"] == other["score"]:
             return None
         if one["score"] > other["score"]:
@@ -924,22 +911,25 @@ def argilla_suggestions(consensus: Consensus, source: Source, options: ReadOptio
     each = (_responses(record).get(name, ()) for _, record in _argilla_records(source))
     given = [response.get("value") for responses in each for response in responses]
     numbers = [number for value in given if (number := as_number(value)) is not None]
-    if numbers and any(answers.row(None, item) for item, _ in _argilla_records(source)):
+    if numbers and any((None, item) in answers.rows for item, _ in _argilla_records(source)):
         answers.expect_scale(numbers)
     labels = {value for value in given if isinstance(value, str)}
     lists = any(isinstance(value, list | Mapping) for value in given)
     suggestions, missing = list[Record](), 0
     for item, record in _argilla_records(source):
         fields = _fields(record)
-        if lists:
-            answer = answers.labels(item) or answers.order(item)
-        else:
-            answer = answers.value(item)
-            number = as_number(answer[0]) if answer is not None and numbers else None
-            if answer is not None:
-                whole = str(answer[0]) if number is None else round(min(max(number, min(numbers)), max(numbers)))
-                answer = whole, answer[1]
-        answer = answer or _preferred_label(answers, fields, item, labels)
+        answer = answers.labels(item) or answers.order(item) if lists else answers.value(item)
+        if answer is not None and not lists:
+            number = as_number(answer[0]) if numbers else None
+            whole = str(answer[0]) if number is None else round(min(max(number, min(numbers)), max(numbers)))
+            answer = whole, answer[1]
+        names_fields = any(map(side, labels)) or labels & fields.keys()
+        if answer is None and names_fields and (names := pair_columns(fields)) is not None:
+            # the label that names the better of two fields, where the labels do name them
+            context = foreign.context_of(fields)
+            chosen = answers.winner(context[1] if context else item, *(as_text(fields[name]) for name in names))
+            called = {side(label, names): label for label in sorted(labels)}
+            answer = (called[chosen[0]], chosen[1]) if chosen is not None and chosen[0] in called else None
         if answer is None:
             missing += 1
         else:
@@ -947,17 +937,6 @@ def argilla_suggestions(consensus: Consensus, source: Source, options: ReadOptio
             suggestions.append({"id": item, "fields": fields, "suggestions": {name: suggestion}})
     answers.expect_any(suggestions, source, "record")
     return suggestions, [f"{missing} records without a suggestion: the result lacks them"] if missing else []
-
-
-def _preferred_label(answers: Answers, fields: Mapping[str, Any], item: str, labels: set[str]) -> Said | None:
-    """The label that names the better of two fields of a record, where the labels do name them."""
-    names = pair_columns(fields) if any(map(side, labels)) or labels & fields.keys() else None
-    if names is None:
-        return None
-    context = foreign.context_of(fields)
-    chosen = answers.winner(context[1] if context else item, *(as_text(fields[name]) for name in names))
-    called = {side(label, names): label for label in sorted(labels)}
-    return None if chosen is None or chosen[0] not in called else (called[chosen[0]], chosen[1])
 
 
 def _fields(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,9 @@ _GROUP |= {"topics": [_GROUP], "query_groups": [_GROUP]}
 def rre(rows: Collector) -> Imported:
     """Return a grade for each item of each query; the queries of a group share its items."""
     for query, documents in _rre_queries(document(rows.source, _GROUP), {}):
+        placed = query.get("placeholders") or {}
+        # the words that were searched for, or all placeholders where there is no query among them
+        words = as_text(placed.get("$query")) if len(placed) == 1 else None
         for key, value in documents.items():
             # written as item: {gain} or as gain: [items]
             if isinstance(value, Mapping):
@@ -50,7 +53,10 @@ def rre(rows: Collector) -> Imported:
             for item, gain in gains:
                 rows.n_read += 1
                 if rows.is_wanted(query):
-                    rows.add(query, query=_rre_query_id(query), item=item, grade=gain)
+                    if not placed:
+                        rows.refuse("no_words")
+                    named = words or json.dumps(placed, ensure_ascii=False, sort_keys=True)
+                    rows.add(query, query=named, item=item, grade=gain)
     return rows.finish("grade")
 
 
@@ -61,15 +67,6 @@ def _rre_queries(node: Mapping[str, Any], around: Mapping[str, Any]) -> Iterator
         yield query, query.get("relevant_documents") or documents
     for part in (*(node.get("topics") or ()), *(node.get("query_groups") or ())):
         yield from _rre_queries(part, documents)
-
-
-def _rre_query_id(query: Mapping[str, Any]) -> str:
-    """The words that were searched for, or all placeholders where there is no query among them."""
-    placed = query.get("placeholders")
-    if not placed:
-        raise JudgmentError("a query has no placeholders, so its words are not known; add them to the ratings file")
-    plain = as_text(placed.get("$query"))
-    return plain if plain is not None and len(placed) == 1 else json.dumps(placed, ensure_ascii=False, sort_keys=True)
 
 
 def trec(rows: Collector) -> Imported:

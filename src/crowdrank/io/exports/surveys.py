@@ -40,7 +40,24 @@ def qualtrics(rows: Collector) -> Imported:
     frame = frame_of(lines[end + 1 :], lines[0], rows.source)
     texts = dict(zip(lines[0], lines[1] + [""] * len(lines[0]), strict=False)) if end > 1 else {}
     every = frame["Status"].drop_nulls().unique().sort().to_list() if "Status" in frame.columns else []
-    frame = _finished_rows(rows, rows.choose_rows(frame))
+    frame = rows.choose_rows(frame)
+    if "Status" in frame.columns:
+        status, kept = frame["Status"].fill_null(""), rows.options.keep
+        known = status.unique().to_list()
+        bad = [one for one in known if one in rows.export.fields["tests"] or as_number(one) not in (None, 0.0)]
+        bad = bad if kept is None else [one for one in known if one not in kept]
+        for value in status.filter(status.is_in(bad)):
+            rows.drop(value if as_number(value) is None else f"Status {value}")
+        frame = frame.filter(~status.is_in(bad))
+        words = sorted(set(frame["Status"].drop_nulls().to_list()) - {"0", "IP Address"})
+        if words:
+            rows.notes.append(f"responses with Status {first_few(map(repr, words))} are kept")
+    if "Finished" in frame.columns:
+        share = frame["Progress"].to_list() if "Progress" in frame.columns else [None] * frame.height
+        marks = zip(map(foreign.as_truth, frame["Finished"].to_list()), share, strict=True)
+        # true and false follow the language of the survey, and the progress does not
+        finished = [as_number(part) in (None, 100.0) if one is None else one for one, part in marks]
+        frame = _drop_others(rows, frame, pl.Series(finished, dtype=pl.Boolean), "not finished")
     if not frame.height:
         reasons, keep = first_few([f"{n:,} {reason}" for reason, n in rows.dropped.items()]), option("keep", every)
         rows.refuse("all_left_out", responses=counted(rows.n_read, "response"), reasons=reasons, keep=keep)
@@ -70,28 +87,6 @@ def qualtrics(rows: Collector) -> Imported:
 
 _MATRIX = re.compile(r"(?P<asked>.+?)_(?P<row>\d+)")
 _LOOP = re.compile(r"(?P<row>\d+)_(?P<asked>\D\w*?)")  # columns of a question in a loop: 1_Q3, 2_Q3 and so on
-
-
-def _finished_rows(rows: Collector, frame: pl.DataFrame) -> pl.DataFrame:
-    """The responses that are neither tests nor unfinished."""
-    if "Status" in frame.columns:
-        status, kept = frame["Status"].fill_null(""), rows.options.keep
-        known = status.unique().to_list()
-        bad = [one for one in known if one in rows.export.fields["tests"] or as_number(one) not in (None, 0.0)]
-        bad = bad if kept is None else [one for one in known if one not in kept]
-        for value in status.filter(status.is_in(bad)):
-            rows.drop(value if as_number(value) is None else f"Status {value}")
-        frame = frame.filter(~status.is_in(bad))
-        words = sorted(set(frame["Status"].drop_nulls().to_list()) - {"0", "IP Address"})
-        if words:
-            rows.notes.append(f"responses with Status {first_few(map(repr, words))} are kept")
-    if "Finished" in frame.columns:
-        share = frame["Progress"].to_list() if "Progress" in frame.columns else [None] * frame.height
-        marks = zip(map(foreign.as_truth, frame["Finished"].to_list()), share, strict=True)
-        # true and false follow the language of the survey, and the progress does not
-        finished = [as_number(part) in (None, 100.0) if one is None else one for one, part in marks]
-        frame = _drop_others(rows, frame, pl.Series(finished, dtype=pl.Boolean), "not finished")
-    return frame
 
 
 def _drop_others(rows: Collector, frame: pl.DataFrame, fits: pl.Series, reason: str) -> pl.DataFrame:
@@ -278,8 +273,7 @@ def places_of(frame: pl.DataFrame, items: Mapping[str, str]) -> dict[str, int] |
     if not foreign.are_places(list(items.values())):
         return None
     places = {column: int(re.sub(r"\D", "", row)) for column, row in items.items()}
-    cells = frame.select(list(items))
-    given = [[value for value in row if value is not None] for row in cells.iter_rows()]
+    given = [[value for value in row if value is not None] for row in frame.select(list(items)).iter_rows()]
     words = all(as_number(value) is None for row in given for value in row)
     return places if words and any(given) and all(len(set(row)) == len(row) for row in given) else None
 
@@ -477,10 +471,8 @@ def jspsych(rows: Collector) -> Imported:
 
 def _trials(source: Source) -> Iterator[Record]:
     """The trials, also of a file with one list for each participant."""
-    if table_format(source) not in ("json", "jsonl"):
-        yield from records(source)
-        return
-    for number, value in enumerate(json_values(source), 1):
+    values = json_values(source) if table_format(source) in ("json", "jsonl") else records(source)
+    for number, value in enumerate(values, 1):
         for trial in value if isinstance(value, list) else [value]:
             if isinstance(trial, dict):
                 yield {_LIST: str(number)} | trial if isinstance(value, list) else trial
@@ -492,9 +484,9 @@ def _response(trial: Trial) -> Any:
     return parse_json(given) if isinstance(given, str) and given.startswith("{") else given
 
 
-def _trials_with_answer(trials: list[dict[str, Any]], wanted: str) -> list[dict[str, Any]]:
+def _trials_with_answer(trials: list[Record], wanted: str) -> list[Record]:
     """The trials of one type that have an answer."""
-    alike = [trial for trial in trials if as_text(trial.get("trial_type")) == wanted]
+    alike = (trial for trial in trials if as_text(trial.get("trial_type")) == wanted)
     return [trial for trial in alike if as_text(_response(trial)) not in (None, "null")]
 
 
@@ -609,13 +601,13 @@ def _two(values: Sequence[str | None]) -> tuple[str, str] | None:
     return (both[0], both[1]) if len(both) == len(values) == 2 else None
 
 
-def _entries(value: Any) -> list[str]:
+def _entries(value: object) -> list[str]:
     """The entries of a list, which CSV holds as JSON."""
     if isinstance(value, str) and value.startswith("["):
         value = parse_json(value)
     return [text for one in value if (text := as_text(one))] if isinstance(value, list) else []
 
 
-def _stimuli(value: Any) -> tuple[str, str] | None:
+def _stimuli(value: object) -> tuple[str, str] | None:
     """The two things that a stimulus shows: entries of a list, or files of the page."""
     return _two(_entries(value) or _MEDIA.findall(as_text(value) or ""))
