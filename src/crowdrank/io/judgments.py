@@ -340,8 +340,7 @@ def _stack_frames(frames: list[pl.DataFrame]) -> pl.DataFrame:
         if "weight" in words and "weight" not in frame.columns:
             frames[place] = frame.with_columns(weight=pl.lit(1.0))
         if "ranking" in frame.columns:
-            own = pl.format("{} of file {}", "ranking", pl.lit(place + 1))
-            frames[place] = frames[place].with_columns(ranking=own)
+            frames[place] = frames[place].with_columns(ranking=pl.format("{} of file {}", "ranking", pl.lit(place + 1)))
     differ = {w for w in words if len({frame.schema[w] for frame in frames if w in frame.columns}) > 1}
     stacked: list[pl.DataFrame] = []
     for frame in frames:
@@ -380,7 +379,11 @@ def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOp
     named = judgments.n_annotators > 0
     if (named and options.duplicates is not None) or "judgment" in plain.frame.columns:
         return
-    cells = judgments_per_cell(judgments)
+    # how many judgments there are of each thing by each annotator, on average
+    coded = [(judgments.annotator, judgments.n_annotators)] if named else []
+    coded += [(getattr(judgments, word), judgments.n_items) for word in words if word in judgments.answers]
+    distinct = len(judgments) - count_repeats(coded) if len(coded) > 1 else int(judgments.judged_items.sum())
+    cells = len(judgments) / max(distinct, 1)
     apart = judgments.items.ids.n_unique() == judgments.n_items
     if not named and cells == 1.0 and judgments.kind == "grade" and apart:
         found = f"{name}: nothing to aggregate: each item has one grade and no annotator is named"
@@ -457,15 +460,6 @@ def _check_ranks(name: str, plain: Plain) -> None:
 def _first_repeat(frame: pl.DataFrame, keys: list[str]) -> dict[str, Any]:
     """The first of the keys that stand in several rows, and in how many."""
     return frame.group_by(keys, maintain_order=True).len().filter(pl.col("len") > 1).row(0, named=True)
-
-
-def judgments_per_cell(judgments: Judgments) -> float:
-    """Return how many judgments there are of each thing by each annotator, on average."""
-    keys = [(judgments.annotator, judgments.n_annotators)] if judgments.n_annotators else []
-    words = [word for word in ("item", "left", "right") if word in judgments.answers]
-    keys += [(getattr(judgments, word), judgments.n_items) for word in words]
-    distinct = len(judgments) - count_repeats(keys) if len(keys) > 1 else int(judgments.judged_items.sum())
-    return len(judgments) / max(distinct, 1)
 
 
 def _unused_columns(plain: Plain) -> list[ColumnFacts]:
@@ -586,18 +580,17 @@ def _must_be_whole(source: Source, options: ReadOptions) -> bool:
     names = ("wide", "strength", "where", "add_columns", "answer", "swapped", "judge_version", "skip_rows")
     turned = options.missing is not None or any(getattr(options, name) for name in names)
     form = table_format(source)
-    if source.table is not None and not turned:
-        return source_name(source, options) is not None
-    if turned or isinstance(source.place, bytes) or form not in ("parquet", "csv"):
+    if turned or form not in ("parquet", "csv"):
         return True
-    try:
-        # a short text, or a table of few rows
-        if form == "csv" and len(source.data) < LONG_BYTES:
+    if source.table is None:
+        try:
+            # a short text, or a table of few rows
+            n_rows = 0 if form == "csv" else source.scan().select(pl.len()).collect().item()
+        except (pl.exceptions.PolarsError, OSError):
             return True
-        if form == "parquet" and source.scan().select(pl.len()).collect().item() < LONG_ROWS:
+        is_short = len(source.data) < LONG_BYTES if form == "csv" else n_rows < LONG_ROWS
+        if is_short or isinstance(source.place, bytes):
             return True
-    except (pl.exceptions.PolarsError, OSError):
-        return True
     return source_name(source, options) is not None
 
 

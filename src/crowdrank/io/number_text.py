@@ -75,8 +75,7 @@ def without_missing(
     listed = either(map(repr, missing))
     if left_out.all():
         raise JudgmentError(f"each answer is {listed}, so {option('missing')} leaves none; name fewer of them")
-    n = int(left_out.sum())
-    return frame.filter(~left_out), [f"{counted(n, 'row')} left out, whose answer is {listed}"]
+    return frame.filter(~left_out), [f"{counted(int(left_out.sum()), 'row')} left out, whose answer is {listed}"]
 
 
 # numbers that forms and scripts write where there is no answer
@@ -199,6 +198,5 @@ def negative_numbers(name: str, cells: pl.Series) -> pl.Series:
 
 def order_note(grades: str, levels: list[str]) -> str:
     """Return what is said of grades in words whose order is known; ``grades`` begins the sentence."""
-    listed = ", ".join(map(repr, levels))
-    found = f"{grades} in words, worst first {listed}"
+    found = f"{grades} in words, worst first {', '.join(map(repr, levels))}"
     return f"{found}; for another order: {option('levels')}, for none: {option('nominal', True)}"

@@ -510,8 +510,7 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
             problem = f"{option('swapped')} applies to tables with two sides and a winner, but there are none"
             raise ParameterError(f"{problem}; leave it out")
         # sides as they were shown, in rows in which the right item was shown first
-        wanted = covariate_columns(table, options.covariates)
-        table, note = presented.as_shown(table, options.swapped, shown, wanted)
+        table, note = presented.as_shown(table, options.swapped, shown, covariate_columns(table, options.covariates))
         notes.append(note)
     of_words = options.nominal or options.levels is not None
     known = {"coded": options.winner_codes is not None, "swapped": options.swapped is not None}
@@ -558,8 +557,7 @@ def _with_notes(table: pl.DataFrame, understood: Understood, given: dict[str, st
         words = {word: column for word, column in words.items() if word != "time"}
         ignored = (*ignored, time)
         notes.append(f"{time!r} is not used as the time: its cells are blank or in an unknown format")
-    unused = ignored if understood.kind == "preference" and "query" not in words else ()
-    for name in unused:
+    for name in ignored if understood.kind == "preference" and "query" not in words else ():
         key = column_names.key_of(name)
         if name not in table.columns or not _ANCHOR.fullmatch(key) or table[name].dtype.is_nested():
             continue
@@ -670,11 +668,9 @@ def _root_of(names: Iterable[str], path: str) -> tuple[str, list[str]] | None:
     listed, _, rest = path.partition("[]")
     if rest and (root := _root_of(names, listed)) is not None:
         return root
-    cuts = [match.start() for match in _STEP.finditer(path)]
-    for cut in reversed(cuts):
+    for cut in reversed([match.start() for match in _STEP.finditer(path)]):
         if path[:cut] in known:
-            steps = [step for step in _STEP.split(path[cut:]) if step]
-            return path[:cut], steps
+            return path[:cut], [step for step in _STEP.split(path[cut:]) if step]
     return None
 
 

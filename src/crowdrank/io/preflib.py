@@ -22,10 +22,6 @@ _PLACE = r"(?:\d+|\{\s*\d+(?:\s*,\s*\d+)*\s*\})"
 _ORDER = re.compile(rf"\s*{_PLACE}(?:\s*,\s*{_PLACE})*\s*", re.ASCII)
 
 
-# the alternatives' names by number, how many there are (0: not said), and line number, count and order of each line
-_Content = tuple[dict[int, str], int, list[tuple[int, str, str]]]
-
-
 def read_preflib(path: PathLike | Source) -> Rankings:
     """Return the rankings of a PrefLib file; how often an order was given becomes its weight.
 
@@ -44,7 +40,36 @@ def read_preflib(path: PathLike | Source) -> Rankings:
     lines = [(number, text.strip()) for number, text in enumerate(source.text().split("\n"), 1) if text.strip()]
     if not lines:
         raise JudgmentError(f"{source.name} holds only blank lines; check that it was written in full")
-    given, n_items, orders = _old(source, lines) if lines[0][1].isdecimal() else _present(source, lines)
+    # names of the alternatives by number, how many there are (0: not said), and line number, count and order of each
+    given, n_items, orders = dict[int, str](), 0, list[tuple[int, str, str]]()
+    if lines[0][1].isdecimal():
+        # before 2022: the number of alternatives, their names, a line of totals
+        n_items = _whole(source, *lines[0], "the number of alternatives")
+        if len(lines) < n_items + 2:
+            says = f"says it has {n_items} alternatives but ends before them"
+            raise JudgmentError(f"{source.name} {says}; download it again")
+        for line, text in lines[1 : n_items + 1]:
+            number, comma, name = text.partition(",")
+            if not comma:
+                shape = "it should be 'number, name' of an alternative"
+                raise source.broken_line(line, f"is {show_value(text)}", shape)
+            given[_whole(source, line, number, "the number of an alternative")] = name.strip()
+        given = {number: name for number, name in given.items() if name}
+        orders = [(line, *text.partition(",")[::2]) for line, text in lines[n_items + 2 :]]
+    else:
+        for line, text in lines:
+            header = _HEADER.match(text)
+            if header:
+                alternative = _NAME.match(header[1])
+                if alternative and header[2]:
+                    given[int(alternative[1])] = header[2]
+                elif header[1].upper() == "NUMBER ALTERNATIVES":
+                    n_items = _whole(source, line, header[2], "the number of alternatives")
+            elif not text.startswith("#"):
+                count, colon, order = text.partition(":")
+                if not colon:
+                    raise source.broken_line(line, f"is {show_value(text)}", _SHAPE)
+                orders.append((line, count, order))
     if not orders:
         raise JudgmentError(f"{source.name} holds no rankings; {_SHAPE}")
     rows: list[tuple[int, int, int, int]] = []
@@ -61,43 +86,6 @@ def read_preflib(path: PathLike | Source) -> Rankings:
     table = pl.DataFrame(rows, schema=["item", "rank", "ranking", "weight"], orient="row")
     named = table.with_columns(pl.Series("item", [names[row[0]] for row in rows]))
     return Rankings.from_frame(named, items=pl.DataFrame({"item": list(names.values())}))
-
-
-def _present(source: Source, lines: list[tuple[int, str]]) -> _Content:
-    """A file whose header lines start with ``#``."""
-    names: dict[int, str] = {}
-    n_items = 0
-    orders = []
-    for line, text in lines:
-        if text.startswith("#"):
-            header = _HEADER.match(text)
-            key, value = (header[1], header[2]) if header else ("", "")
-            alternative = _NAME.match(key)
-            if alternative and value:
-                names[int(alternative[1])] = value
-            elif key.upper() == "NUMBER ALTERNATIVES":
-                n_items = _whole(source, line, value, "the number of alternatives")
-            continue
-        count, colon, order = text.partition(":")
-        if not colon:
-            raise source.broken_line(line, f"is {show_value(text)}", _SHAPE)
-        orders.append((line, count, order))
-    return names, n_items, orders
-
-
-def _old(source: Source, lines: list[tuple[int, str]]) -> _Content:
-    """A file that starts with the number of alternatives, their names, and a line of totals."""
-    n_items = _whole(source, lines[0][0], lines[0][1], "the number of alternatives")
-    if len(lines) < n_items + 2:
-        raise JudgmentError(f"{source.name} says it has {n_items} alternatives but ends before them; download it again")
-    names = {}
-    for line, text in lines[1 : n_items + 1]:
-        number, comma, name = text.partition(",")
-        if not comma:
-            raise source.broken_line(line, f"is {show_value(text)}", "it should be 'number, name' of an alternative")
-        names[_whole(source, line, number, "the number of an alternative")] = name.strip()
-    orders = [(line, *text.partition(",")[::2]) for line, text in lines[n_items + 2 :]]
-    return {number: name for number, name in names.items() if name}, n_items, orders
 
 
 def _order(source: Source, line: int, order: str, n_items: int) -> list[list[int]]:

@@ -221,15 +221,13 @@ def written_consensus(source: Source) -> Consensus | None:
             covariance: list[Floats | None] | None = None
             if "covariance" in frame.columns:
                 # a block for each query, those without items included
-                rows, covariance, at = frame["covariance"].to_list(), [], 0
-                sizes = {"": len(rows)}
+                covariance, parts = [], {("",): frame}
                 if "query" in frame.columns:
-                    sizes = dict(frame.group_by("query", maintain_order=True).len().iter_rows())
+                    parts = frame.partition_by("query", as_dict=True)
                 for query in header["queries"] if header["queries"] is not None else [""]:
-                    part = rows[at : at + sizes.get(query, 0)]
-                    at += len(part)
-                    missing = bool(part) and part[0] is None
-                    covariance.append(None if missing else np.array(part, np.float64).reshape(len(part), len(part)))
+                    rows = parts[query,]["covariance"].to_list() if (query,) in parts else []
+                    missing = bool(rows) and rows[0] is None
+                    covariance.append(None if missing else np.array(rows, np.float64).reshape(len(rows), len(rows)))
             return _rebuild(header, frame, covariance, **arrays)
         except JudgmentError:
             raise
@@ -383,8 +381,7 @@ def _items(item: pl.Series, query: pl.Series | None, queries: pl.Series | None) 
     """Items of a table, and the table's rows in their order."""
     item = id_series(item)
     query = pl.Series("query", [""]).new_from_index(0, len(item)) if query is None else id_series(query)
-    ids = (query if queries is None else id_series(queries)).unique().sort()
-    index = Index(ids.alias("id"))
+    index = Index((query if queries is None else id_series(queries)).unique().sort().alias("id"))
     code = index.codes(query)
     table = pl.DataFrame({"query": code, "item": item}).with_row_index("row")
     blank = (code < 0) | item.is_null().to_numpy()
@@ -416,7 +413,7 @@ def _numbers(column: pl.Series) -> Floats:
     return plain_cells(column).cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     """A cell as JSON holds it."""
     value = value.item() if isinstance(value, np.generic) else value
     return encode_array(value) if isinstance(value, float) and not math.isfinite(value) else value
@@ -469,7 +466,7 @@ def decode_array(values: Any, dtype: DTypeLike) -> NDArray[Any]:
     return np.array(values, object).astype(np.float64).astype(wanted)
 
 
-def encode_params(value: Any) -> Any:
+def encode_params(value: object) -> Any:
     """Return parameters, or one, as plain values; what JSON has no form for becomes its text."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
