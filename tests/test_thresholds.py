@@ -171,7 +171,6 @@ BEYOND = [
     ("metrics.agreement:_TABLE_CELLS", 1, "agreement"),
     ("models.rankings.plackett_luce:_FEW_STEPS", 1, "rankings"),
     ("models.rankings.plackett_luce:_MOST_CELLS", 1, "rankings"),
-    ("models.pairs.crowd_bt:_MAX_TABLE_CELLS", 1, "preferences"),
     ("models.pairs.crowd_bt:_MIN_PREFERENCES_TO_THIN", 50, "preferences"),
     ("standard_errors:COVARIANCE_ITEMS", 5, "preferences"),
     ("models.latent_score.outcomes:COVARIANCE_ITEMS", 5, "grades"),

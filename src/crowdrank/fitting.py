@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -197,18 +197,15 @@ def ascend(
     return point, here, Trace(max_iter, False, change, tuple(likelihoods))
 
 
-class Step(Protocol):
-    """One step of an expectation-maximisation: the objective where it began, and the state it leads to."""
+class Step(NamedTuple):
+    """One step of an expectation-maximisation: the objective where it began, and the state it leads to.
 
-    @property
-    def value(self) -> float:
-        """The objective at the state that the step was taken from."""
-        ...
+    ``shares`` are those of the classes where a method asks for them.
+    """
 
-    @property
-    def following(self) -> Floats:
-        """The next state."""
-        ...
+    value: float
+    following: Floats
+    shares: Floats = np.empty(0)
 
 
 def accelerate(

@@ -78,10 +78,14 @@ def takes_argument(method: Any, name: str) -> bool:
 Statistics: TypeAlias = "tuple[Any, ...]"
 """What a step finds in a block: arrays and floats."""
 
-BlockStep: TypeAlias = "Callable[[Any, Any], tuple[Statistics, Any]]"
+StepResult: TypeAlias = "tuple[Statistics, Any]"
+"""What a step finds of a block, and the block's new state, ``None`` where that stays."""
+
+BlockStep: TypeAlias = "Callable[[Any, Any], StepResult]"
 """One step in one block: the block and its state to statistics and new state, ``None`` where the state stays.
 
-It is pure, so that it can be repeated elsewhere; whatever it needs of the rest is bound to it by ``partial``.
+It is pure, so that it can be repeated elsewhere; whatever it needs of the rest is bound to it by ``partial``, or it is
+defined where that is known.
 """
 
 

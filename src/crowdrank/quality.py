@@ -927,14 +927,16 @@ def _quality_by_counts(
     graded = p.strength is not None and getattr(method, "uses_strength", False)
     if few or graded or "pairs" not in getattr(method, "one_pass", ()) or p.block is not None:
         return None
-    from .kernels.pairs import add_agreement, count_by_fold, count_pairs, number_pairs
+    from .kernels.pairs import add_agreement, count_by_fold, count_pairs
 
     pairs = count_pairs(p.left, p.right, p.outcome, p.weight, p.items.offsets)
     like, n = likeness(p), p.n_annotators
     folds = annotator_folds(p, n_folds, like)
     if 3 * len(pairs.second) * len(folds) > min(_MOST_CELLS, 10 * len(p)):
         return None
-    numbers = number_pairs(pairs.starts, pairs.second)
+    # of each pair of items, lower and higher; -1 where the two were never compared
+    numbers = np.full((p.n_items, p.n_items), -1, np.int32)
+    numbers[pairs.first, pairs.second] = np.arange(len(pairs.second))
     first, second = np.tile(pairs.first, 3), np.tile(pairs.second, 3)
     outcome = np.repeat(np.array([-1, 0, 1], np.int8), len(pairs.second))
     # weight of each outcome of each pair, (n_pairs, 3)

@@ -12,7 +12,8 @@ import crowdrank as cr
 from crowdrank import metrics
 from crowdrank.data.judgments import Grades, Preferences, Rankings
 from crowdrank.errors import DataWarning
-from crowdrank.kernels.segments import ROUNDING, join_ties, sort_order
+from crowdrank.kernels import ROUNDING
+from crowdrank.kernels.segments import join_ties, sort_order
 from crowdrank.registry import make
 
 

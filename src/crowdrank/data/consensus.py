@@ -341,7 +341,8 @@ class Consensus(Shown):
         the column ``basis`` says which. With a ``query`` only its items are looked at, which is quicker. Rank intervals
         begin at 1 where an item may be first: where no other item beats it with a probability of ``(1 + level) / 2``.
         """
-        from ..kernels.segments import ROUNDING, SINGLE
+        from ..kernels import ROUNDING
+        from ..kernels.segments import SINGLE
 
         _expect_level(level)
         where = None if query is None else self.items.queries.code(query, "query")
@@ -700,7 +701,8 @@ def score_tolerance(method: Any, judgments: Any, scores: Floats, unit: float = 1
     otherwise they are numbers near ``unit``, which is 1 for log-odds and shares and the user's where scores are known,
     and 0 is 0 up to that.
     """
-    from ..kernels.segments import ROUNDING, segment_ranges, segment_sizes
+    from ..kernels import ROUNDING
+    from ..kernels.segments import segment_ranges, segment_sizes
 
     offsets = judgments.items.offsets
     in_grades = getattr(method, "in_grades", False) and not getattr(judgments, "nominal", False)

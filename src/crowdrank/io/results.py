@@ -357,7 +357,8 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
 
 def _apart_by_rank(scores: Floats, rank: Floats, items: Items) -> Floats:
     """Scores of which equal ones with different ranks differ as little as counts: they were rounded when written."""
-    from ..kernels.segments import ROUNDING, segment_sizes
+    from ..kernels import ROUNDING
+    from ..kernels.segments import segment_sizes
 
     order = np.lexsort((rank, -scores, items.query))
     query, score, place = items.query[order], scores[order], rank[order]

@@ -7,6 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+ROUNDING = 1e-13
+"""Rounding of a sum, relative to the largest size of what is added: some hundred units in the last place."""
+
 
 def keep_compiled_code() -> str | None:
     """Give numba a folder of this process where neither the package nor the user's cache can be written to.

@@ -30,7 +30,7 @@ _LONGEST_STEP = 8.0
 _SMALL_ITEMS = 64
 _ACCURACY_OF_PROBES = 1e-2
 _ERROR_OF_ROOTS = 5e-3
-_FEWEST_PROBES = 4
+_FEWEST_PROBES, _MOST_PROBES = 4, 64
 
 
 Product: TypeAlias = Callable[[Floats], Floats]
@@ -268,12 +268,12 @@ def centred_inverses(
     return matrix
 
 
-def centred_inverse_diagonal(product: Product, diagonal: Floats, offsets: Counts, *, most: int = 64) -> Floats:
+def centred_inverse_diagonal(product: Product, diagonal: Floats, offsets: Counts) -> Floats:
     """Estimate the diagonal (n_items,) of the inverse on centred scores from products with random signs [Bekas07]_.
 
     The inverse is compared with its two-term series, whose diagonal is known, so only longer paths between items
     are left to chance. Probes are added until the square roots are known to half a per cent (root mean square), at
-    most ``most``; the estimate never falls below the reciprocal of the diagonal. ``offsets`` bound the queries' items.
+    most 64; the estimate never falls below the reciprocal of the diagonal. ``offsets`` bound the queries' items.
     """
     rng = np.random.default_rng(0)
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
@@ -285,7 +285,7 @@ def centred_inverse_diagonal(product: Product, diagonal: Floats, offsets: Counts
     known = 1 / diagonal - series(np.ones(len(diagonal))) / sizes[query]
     least = (1 - 1 / sizes[query]) / diagonal
     sums, squares = np.zeros(len(diagonal)), np.zeros(len(diagonal))
-    for number in range(1, most + 1):
+    for number in range(1, _MOST_PROBES + 1):
         signs = rng.choice([-1.0, 1.0], len(diagonal))
         centred = signs - (np.bincount(query, signs, len(sizes)) / sizes)[query]
         solution = conjugate_gradient(product, diagonal, centred, accuracy=_ACCURACY_OF_PROBES)[0]

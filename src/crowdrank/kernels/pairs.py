@@ -583,28 +583,6 @@ def _add(tree, n, place, weight):
 
 
 @njit(cache=True, nogil=True)
-def number_pairs(starts, second):
-    """Return the number of each pair of items in a table.
-
-    Parameters
-    ----------
-    starts : (n_items + 1,) int64, second : (n_pairs,) int32
-        Pairs by their lower item, in compressed rows.
-
-    Returns
-    -------
-    (n_items, n_items) int32
-        Number of the pair (lower, higher); -1 where the two were never compared.
-    """
-    n = len(starts) - 1
-    table = np.full((n, n), -1, np.int32)
-    for first in range(n):
-        for pair in range(starts[first], starts[first + 1]):
-            table[first, second[pair]] = pair
-    return table
-
-
-@njit(cache=True, nogil=True)
 def count_by_fold(left, right, outcome, weight, fold, numbers, counts):
     """Add the weight of each preference to its fold, pair and outcome (loss, tie, win of the lower item).
 
@@ -713,23 +691,10 @@ def connected_groups(starts: Counts, second: Ints, offsets: Counts) -> Ints:
 
     Stops once each query is one group: 0.5 ms for a million pairs, against 29 ms for ``connected_components`` of scipy.
     """
-    group = np.arange(len(starts) - 1, dtype=np.int32)
-    bind(_connect, *views(starts, second), group, len(group) - int(np.count_nonzero(np.diff(offsets))))()
-    return group
-
-
-@njit(cache=True, nogil=True)
-def _connect(starts, second, group, n_joins):
-    """Join the groups of the two items of each pair, the lower number leading; n_joins leave one for each query."""
-    for i in range(group.size):
-        if n_joins == 0:
-            break
-        for pair in range(starts[i], starts[i + 1]):
-            a, b = group_leader(group, i), group_leader(group, second[pair])
-            if a != b:
-                n_joins -= 1
-                group[max(a, b)] = min(a, b)
-    settle_groups(group)
+    n_items = len(starts) - 1
+    first, other = views(np.repeat(np.arange(n_items, dtype=np.int32), np.diff(starts)), second)
+    most = n_items - int(np.count_nonzero(np.diff(offsets)))
+    return join_rows(first, other, np.ones(len(second), bool), n_items, most)[0]
 
 
 def reachable_items(starts: Counts, second: Ints, up: Bools, down: Bools, seeds: Bools) -> Bools:

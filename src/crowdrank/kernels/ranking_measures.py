@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from ..protocols import Counts, Floats
-from .segments import ROUNDING
+from . import ROUNDING
 from .threads import bind
 
 FIRST = 0  # tied items stay in input order

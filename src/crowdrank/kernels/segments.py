@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..protocols import Bools, Counts, Floats, Ints
+from . import ROUNDING
 
 # threshold (equal): levels looked up in a table
 _TABLE_SIZE = 1000
@@ -157,11 +158,8 @@ def group_codes(query: Ints, annotator: Ints, block: Ints | None) -> Counts:
     return group
 
 
-ROUNDING = 1e-13
-"""Rounding of a sum, relative to the largest size of what is added: some hundred units in the last place."""
-
 SINGLE = 2.0**-21
-"""The same of numbers that were kept in single precision: four units in the last place."""
+"""As ``ROUNDING``, of numbers that were kept in single precision: four units in the last place."""
 
 
 def segment_sizes(values: NDArray[np.floating[Any]], offsets: Counts) -> Floats:
@@ -185,7 +183,7 @@ def join_ties(values: Floats, offsets: Counts, tolerance: Floats | None = None) 
     offsets : (n_segments + 1,)
         Values of segment s are ``offsets[s]`` to ``offsets[s + 1]``.
     tolerance : (n_segments,)
-        Largest gap of neighbours that are equal; without it :data:`ROUNDING` times the largest size in the segment.
+        Largest gap of neighbours that are equal; without it ``ROUNDING`` times the largest size in the segment.
 
     Examples
     --------

@@ -206,7 +206,7 @@ def preference_accuracy(
     >>> preference_accuracy([0.9, 0.5, 0.3, 0.3], [0.1, 0.7, 0.3, 0.2], [1, 1, -1, 0])
     0.5
     """
-    from ..kernels.segments import ROUNDING
+    from ..kernels import ROUNDING
 
     left, right = numbers(left_score, "left_score"), numbers(right_score, "right_score")
     sign = numbers(outcome, "outcome")
@@ -249,7 +249,8 @@ def _pairs(items: Arranged) -> dict[str, Floats]:
 
 def _orders(items: Arranged, values: Floats) -> Bools:
     """Whether the values tell at least one pair of items of a query apart, for each query."""
-    from ..kernels.segments import ROUNDING, segment_sizes
+    from ..kernels import ROUNDING
+    from ..kernels.segments import segment_sizes
 
     starts, equal = items.offsets[:-1], ROUNDING * segment_sizes(values, items.offsets)
     # all in a chain of equal ones would have to be many for this to be wrong

@@ -484,7 +484,7 @@ def _consensus_classes(grades: Grades, coded: CodedJudgments, consensus: Consens
 
 def _nearest(values: Floats, wanted: Floats) -> Ints:
     """Place of the nearest of some values, -1 for NaN."""
-    from ..kernels.segments import ROUNDING
+    from ..kernels import ROUNDING
 
     # a mean in the middle of two goes to the lower one, whatever its last digit
     middles = 0.5 * (values[1:] + values[:-1]) + ROUNDING * np.abs(values).max(initial=0.0)

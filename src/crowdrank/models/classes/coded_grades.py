@@ -366,14 +366,6 @@ def votes_as_fit(rows: ClassRows, confusion: Floats) -> ClassFit:
     return replace(fit, prior=rows.mean_probabilities(fit))
 
 
-class Step(NamedTuple):
-    """The objective at a state, the state after an E-step and an M-step, and the shares of the levels where asked."""
-
-    value: float
-    following: Floats
-    shares: Floats = np.empty(0)
-
-
 def log_shares(shares: Floats, n_levels: int) -> Floats:
     """Return logarithms of the shares of levels, of even ones where they are not estimated."""
     return np.log(shares / shares.sum()) if len(shares) else np.full(n_levels, -np.log(n_levels))

@@ -12,7 +12,7 @@ from ...data.consensus import Consensus, Trace
 from ...data.judgments import Grades
 from ...drift import DRIFTS, Walk, fit_with_drift
 from ...errors import JudgmentError, ParameterError
-from ...fitting import accelerate, warn_unconverged
+from ...fitting import Step, accelerate, warn_unconverged
 from ...protocols import BlockFit, Bools, Floats
 from ...wording import expect_above, expect_at_least, one_of, option
 from .class_method import ClassMethod, class_consensus
@@ -21,7 +21,6 @@ from .coded_grades import (
     ClassRows,
     Former,
     MatrixReading,
-    Step,
     class_rows,
     vote_anchor,
     votes_as_fit,

@@ -10,7 +10,7 @@ import polars as pl
 
 from ...data.consensus import Consensus
 from ...data.judgments import Grades, expect
-from ...fitting import accelerate, warn_unconverged
+from ...fitting import Step, accelerate, warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_choices
 from .class_method import ClassMethod
@@ -18,7 +18,6 @@ from .coded_grades import (
     ClassFit,
     ClassRows,
     Former,
-    Step,
     class_rows,
     former_fit,
     level_counts,

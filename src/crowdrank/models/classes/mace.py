@@ -11,11 +11,11 @@ import numpy as np
 
 from ...data.consensus import Trace
 from ...data.judgments import Grades
-from ...fitting import accelerate, warn_unconverged
+from ...fitting import Step, accelerate, warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_at_least, expect_choices
 from .class_method import ClassMethod, predicts_better
-from .coded_grades import ClassFit, ClassRows, Former, Step, level_counts, log_shares, votes_as_fit, with_known
+from .coded_grades import ClassFit, ClassRows, Former, level_counts, log_shares, votes_as_fit, with_known
 
 if TYPE_CHECKING:
     from .kernels.mace import SpamModel, SpamPass

@@ -12,11 +12,11 @@ from ...data.consensus import Consensus
 from ...data.judgments import Grades
 from ...data.truth import given_accuracies
 from ...errors import DataWarning, ParameterError
-from ...fitting import accelerate, warn_unconverged
+from ...fitting import Step, accelerate, warn_unconverged
 from ...protocols import Counts, Floats
 from ...wording import expect_above, expect_at_least, one_of, option
 from .class_method import ClassMethod, held_out_loss, is_identified, predicts_better
-from .coded_grades import ClassFit, ClassRows, Former, MatrixReading, Step, level_counts, votes_as_fit
+from .coded_grades import ClassFit, ClassRows, Former, MatrixReading, level_counts, votes_as_fit
 
 _MARGIN_LEARNED, _MARGIN_GIVEN = 1e-4, 1e-6
 """Least distance of an accuracy from 0 and 1, so that two who are sure and disagree do not rule out every level."""

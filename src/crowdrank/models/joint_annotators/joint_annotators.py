@@ -20,7 +20,7 @@ from ...data.naming import first_ids
 from ...data.truth import Truth
 from ...errors import DataWarning, JudgmentError, ParameterError
 from ...fitting import OneBlock, warn_unconverged
-from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Outcomes, Progress, Statistics
+from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Outcomes, Progress, Statistics, StepResult
 from ...quality import TRUSTED, trusted_annotators, warn_near_chance
 from ...wording import expect_above, expect_at_least, expect_choices, method_label, option
 
@@ -294,10 +294,11 @@ class JointAnnotators:
         order: Any = slice(None)
         if not in_memory:
             order = np.concatenate([judged.item_codes(number) for number in range(judged.n_parts)])
-        seen, table, centred = judged.judged_items[order], None, None
+        used, of_features, centred = judged.judged_items, None, None
+        seen = used[order]
         if features is not None and judged.n_judgments:
-            table = ItemFeatures.of(features, judged, "overall" if self.solver == "newton" else "none")
-            centred = table.centre_by_query(judged.judged_items, judged.items.offsets)[order]
+            of_features = _item_features(features, judged, "overall" if self.solver == "newton" else "none")
+            centred = of_features[2][order]
         model = JointModel(pairs, self._score_model(seen, centred), FlipPrior.of(good, self.alpha, n + has_known))
         side_known = has_known or bool(good.any())
         fit = self._fit_pairs(model, side_known, progress)
@@ -324,13 +325,14 @@ class JointAnnotators:
         if in_memory or pairs.n_pairs <= _MOST_PAIRS:
             probabilities = fit.model.pairs.probabilities(fit.run.state.flip_rates, fit.scores, order)
             posteriors = PairPosteriors(judged.items, *probabilities, fit.cluster)
-        ranker, used = None, judged.judged_items
-        if features is not None and table is not None:
+        ranker = None
+        if features is not None and of_features is not None:
             from ...rankers.estimator import LinearScore
 
+            row, scaling, _ = of_features
             weights = fit.weights if fit.weights.size else np.zeros(len(features.names))
-            ranker = LinearScore.of(features.names, table.scaling, weights, fit.run.trace)
-            used = used & (table.row >= 0)
+            ranker = LinearScore.of(features.names, scaling, weights, fit.run.trace)
+            used = used & (row >= 0)
         return JointFit(
             method="joint_annotators",
             ranker=ranker,
@@ -451,10 +453,6 @@ class FlipPrior(NamedTuple):
         free = np.isnan(self.fixed)
         return float((self.flipped * np.log(flip_rates) + self.right * np.log1p(-flip_rates))[free].sum())
 
-    def mirror(self, flip_rates: Floats) -> Floats:
-        """Return the rates if every preference were reversed."""
-        return np.where(np.isnan(self.fixed), 1.0 - flip_rates, self.fixed)
-
 
 def _known_pairs(known: Any, preferences: Preferences) -> tuple[Ints, Ints, Outcomes] | None:
     """Left, right and outcome of the pairs whose better item is known, each once; ``None`` if there are none.
@@ -487,51 +485,28 @@ def _known_pairs(known: Any, preferences: Preferences) -> tuple[Ints, Ints, Outc
     return (low[first], high[first], outcome[first]) if len(keys) else None
 
 
-@dataclass(frozen=True, eq=False)
-class ItemFeatures:
-    """Scaled features of each item of some judgments.
+def _item_features(features: Features, judgments: Judgments, scale: str) -> tuple[Ints, Scaling, Floats]:
+    """Row of each item in the features, -1 for those without any; how features are scaled; and scaled ones, centred.
 
-    Parameters
-    ----------
-    scaling
-        How features are scaled.
-    values
-        Scaled features of each item, (n_items, n_features), 0 for items without any.
-    row
-        Row of each item in the features, -1 for items without any.
+    They are on the scale of the judged items, less the mean of those of each query, (n_items, n_features), and 0 for
+    items without features. Missing numbers are refused.
     """
+    from ...rankers.training_rows import Lists, Matrix, learn_scaling
 
-    scaling: Scaling
-    values: Floats
-    row: Ints
-
-    @classmethod
-    def of(cls, features: Features, judgments: Judgments, scale: str = "overall") -> ItemFeatures:
-        """Return the features of the items, on the scale of those that were judged; missing numbers are refused."""
-        from ...rankers.training_rows import Lists, Matrix, learn_scaling
-
-        row = np.asarray(features.items.codes_of(judgments.items, "features", "judgments"))
-        used = np.flatnonzero(features.match(judgments, so="are taken as average ones") >= 0)
-        features.expect_numbers(row[row >= 0])
-        matrix = Matrix(np.ascontiguousarray(features.matrix[row[used]]))
-        lists = Lists.of(len(used), np.zeros(len(used)), judgments.items.query[used])
-        scaling = learn_scaling(scale, matrix, lists)
-        values = np.zeros((len(row), len(features.names)))
-        present = np.flatnonzero(row >= 0)
-        values[present] = scaling.apply(features.matrix[row[present]], np.zeros(1, np.int64))
-        return cls(scaling, values, row.astype(np.int32))
-
-    def centre_by_query(self, judged: Bools, offsets: Counts) -> Floats:
-        """Return the values less the mean of the judged items of each query, 0 for items without features."""
-        query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        has = self.row >= 0
-        use = judged & has
-        number = np.maximum(np.bincount(query[use], minlength=len(offsets) - 1), 1)
-        centred = np.zeros_like(self.values)
-        for column, values in zip(centred.T, self.values.T, strict=True):
-            means = np.bincount(query[use], values[use], len(number)) / number
-            column[has] = values[has] - means[query[has]]
-        return centred
+    row = np.asarray(features.items.codes_of(judgments.items, "features", "judgments"))
+    used = np.flatnonzero(features.match(judgments, so="are taken as average ones") >= 0)
+    features.expect_numbers(row[row >= 0])
+    query, n_queries = judgments.items.query, len(judgments.items.offsets) - 1
+    lists = Lists.of(len(used), np.zeros(len(used)), query[used])
+    scaling = learn_scaling(scale, Matrix(np.ascontiguousarray(features.matrix[row[used]])), lists)
+    present, judged = np.flatnonzero(row >= 0), judgments.judged_items & (row >= 0)
+    number = np.maximum(np.bincount(query[judged], minlength=n_queries), 1)
+    centred = np.zeros((len(row), len(features.names)))
+    centred[present] = scaling.apply(features.matrix[row[present]], np.zeros(1, np.int64))
+    for column in centred.T:
+        means = np.bincount(query[judged], column[judged], n_queries) / number
+        column[present] -= means[query[present]]
+    return row, scaling, centred
 
 
 class PrintedSteps(NamedTuple):
@@ -724,10 +699,6 @@ class JointModel:
             first = np.random.default_rng(self.items.printed.seed).random(len(self.prior.fixed))
         return State(self.items.start(), np.where(np.isnan(self.prior.fixed), first, self.prior.fixed))
 
-    def mirror(self, state: State) -> State:
-        """Return the state that explains the preferences equally well with scores and flip rates reversed."""
-        return State(-state.parameters, self.prior.mirror(state.flip_rates))
-
     def expect(self, state: State) -> tuple[float, PairSums]:
         """Return the log-likelihood with priors, and the sums over pairs (E-step)."""
         items, scores = self.items, self.items.scores(state.parameters)
@@ -784,11 +755,13 @@ def choose_side(model: JointModel, run: Run, side_known: bool, rerun: Callable[[
     With trusted annotators or known pairs (``side_known``) the objective decides. Otherwise most preferences are taken
     to be right.
     """
-    free = np.isnan(model.prior.fixed)
+    (parameters, flip_rates), fixed = run.state, model.prior.fixed
+    free = np.isnan(fixed)
     number = model.pairs.weights[free]
-    if not side_known and float((number * run.state.flip_rates[free]).sum()) <= 0.5 * float(number.sum()):
+    if not side_known and float((number * flip_rates[free]).sum()) <= 0.5 * float(number.sum()):
         return run
-    other = rerun(model.mirror(run.state))
+    # with scores and flip rates reversed preferences are explained equally well
+    other = rerun(State(-parameters, np.where(free, 1.0 - flip_rates, fixed)))
     return other if not side_known or other.value > run.value else run
 
 
@@ -813,11 +786,24 @@ def estimate_spread(model: JointModel, state: State, *, tol: float) -> NormalSco
     variances = np.full(len(state.parameters), model.items.spread**2)
     here = NormalScores(model.items, state.parameters, variances, state.flip_rates)
     logs = [float(np.log(here.items.spread))]
+    pairs = model.pairs
     for n in range(1, _MOST_SPREAD_STEPS + 1):
-        before = here.flip_rates
-        here = _normal_scores(model, here)
-        logs.append(float(np.log(here.items.spread)))
-        change = float(np.max(np.abs(here.flip_rates - before), initial=0.0))
+        # means, variances, spread and flip rates, each from the others as they were
+        items, precision = here.items, here.items.spread**-2
+        expected = pairs.expect(here.flip_rates, here.means, "logistic", here.variances)
+        gradient = expected.gradient - precision * items.residuals(here.means)
+        means = here.means + items.solve(pairs, expected, gradient)
+        # single pairs may seem to curve the other way, which the other pairs of an item make up for
+        variances = 1.0 / (np.maximum(expected.observed_degree, _LEAST_OBSERVED_SHARE * expected.degree) + precision)
+        # halfway, since a large variance flattens the curvature that the next one comes from
+        variances = np.sqrt(here.variances * variances)
+        own = variances * (1.0 - (items.explained_directions**2).sum(axis=1))
+        square = (float(means @ items.residuals(means)) + float(own[items.judged].sum())) / items.n_free
+        items = replace(items, spread=float(np.clip(np.sqrt(square), *_SPREAD_RANGE)))
+        flip_rates = model.prior.flip_rates(expected.flipped, pairs.weights)
+        change = float(np.max(np.abs(flip_rates - here.flip_rates), initial=0.0))
+        here = NormalScores(items, means, variances, flip_rates)
+        logs.append(float(np.log(items.spread)))
         if n >= _LEAST_SPREAD_STEPS and abs(logs[-1] - logs[-2]) < _LOG_SPREAD_TOL and change <= tol:
             break
         if n % _STEPS_PER_LEAP == 0:
@@ -828,23 +814,6 @@ def estimate_spread(model: JointModel, state: State, *, tol: float) -> NormalSco
             logs[-1] = float(np.clip(logs[-1] + float(leap), *np.log(_SPREAD_RANGE)))
             here = here._replace(items=replace(here.items, spread=float(np.exp(logs[-1]))))
     return here
-
-
-def _normal_scores(model: JointModel, here: NormalScores) -> NormalScores:
-    """Means, variances, flip rates and spread, each from the others as they were."""
-    pairs, items, precision = model.pairs, here.items, here.items.spread**-2
-    expected = pairs.expect(here.flip_rates, here.means, "logistic", here.variances)
-    gradient = expected.gradient - precision * items.residuals(here.means)
-    means = here.means + items.solve(pairs, expected, gradient)
-    # single pairs may seem to curve the other way, which the other pairs of an item make up for
-    variances = 1.0 / (np.maximum(expected.observed_degree, _LEAST_OBSERVED_SHARE * expected.degree) + precision)
-    # halfway, since a large variance flattens the curvature that the next one comes from
-    variances = np.sqrt(here.variances * variances)
-    own = variances * (1.0 - (items.explained_directions**2).sum(axis=1))
-    square = (float(means @ items.residuals(means)) + float(own[items.judged].sum())) / items.n_free
-    spread = float(np.clip(np.sqrt(square), *_SPREAD_RANGE))
-    flip_rates = model.prior.flip_rates(expected.flipped, pairs.weights)
-    return NormalScores(replace(items, spread=spread), means, variances, flip_rates)
 
 
 class PairFit(NamedTuple):
@@ -912,7 +881,8 @@ def overruled_share(fit: PairFit, *, seed: int) -> Overruled:
     but for chance; preferences are drawn from it for up to 20,000 pairs. All are of the block with most pairs.
     """
     block, flip_rates = int(np.argmax(fit.model.pairs.sizes)), fit.run.state.flip_rates
-    scores, pairs = fit.scores[fit.model.pairs.place(block)], fit.model.pairs.patterns(block)
+    scores = fit.scores[slice(*fit.model.pairs.bounds[block : block + 2])]
+    pairs = fit.model.pairs.patterns(block)
     rng, several = np.random.default_rng(seed), np.diff(pairs.bounds) > 1
     number = np.bincount(pairs.source, pairs.total_weight * several[pairs.owner])
     enough = number.sum() >= _LEAST_PREFERENCES_PER_SOURCE * np.count_nonzero(number)
@@ -1021,6 +991,10 @@ class PairBlock(NamedTuple):
     patterns: PairPatterns
     given: Floats
 
+    def place(self, bounds: Counts) -> slice:
+        """Return where the items of the block stand among all, given the bounds of those of all blocks."""
+        return slice(*bounds[self.number : self.number + 2])
+
 
 def _lay_out(part: tuple[int, Preferences], known: tuple[Ints, Ints, Outcomes] | None = None) -> PairBlock:
     """The pairs of a block, which comes with its number; known pairs are preferences of one source more."""
@@ -1096,24 +1070,40 @@ class JudgedPairs:
         """Number of pairs."""
         return int(self.sizes.sum())
 
-    def place(self, number: int) -> slice:
-        """Return where the items of a block stand among all."""
-        return slice(*self.bounds[number : number + 2])
-
     def expect(self, flip_rates: Floats, scores: Floats, loss: str, variances: Floats | None = None) -> PairSums:
-        """Return the sums over pairs at flip rates and scores (E-step)."""
-        given = (flip_rates, scores, loss, variances)
-        value, flipped, of_items = self.blocks.total(partial(_expect, self.bounds, *given))
+        """Return the sums over pairs at flip rates and scores (E-step); blocks keep the curvature of their pairs."""
+        bounds = self.bounds
+
+        def step(part: PairBlock, state: Any) -> StepResult:
+            place = part.place(bounds)
+            here = part.patterns.expect(
+                flip_rates, scores[place], loss, None if variances is None else variances[place]
+            )
+            flipped = part.patterns.flip_counts(here.n_lower, len(flip_rates))
+            of_items = np.stack([here.gradient, here.degree, here.observed_degree])
+            return (here.log_likelihood, flipped, of_items), None if loss == "equal" else (here.curvature,)
+
+        value, flipped, of_items = self.blocks.total(step)
         return PairSums(float(value), flipped, *of_items)
 
     def multiply(self, columns: Floats, degree: Floats) -> Floats:
         """Return the curvature that blocks keep times a vector, or columns side by side."""
-        images: Floats = self.blocks.total(partial(_multiply, self.bounds, columns, degree))[0]
+        bounds = self.bounds
+
+        def step(part: PairBlock, state: Any) -> StepResult:
+            (curvature,), place = state, part.place(bounds)
+            image = part.patterns.multiply(curvature, degree[place], columns[place])
+            return (image[None] if columns.ndim == 1 else np.ascontiguousarray(image.T),), None
+
+        images: Floats = self.blocks.total(step)[0]
         return images[0] if columns.ndim == 1 else images.T
 
     def leads(self, flip_rates: Floats, scores: Floats) -> tuple[Floats, Floats]:
         """Return the sum of each item's leads in probability over those it was compared with, and their number."""
-        ((sums, number),) = self.blocks.total(partial(_leads, self.bounds, flip_rates, scores))
+        bounds = self.bounds
+        ((sums, number),) = self.blocks.total(
+            lambda part, state: ((np.stack(part.patterns.leads(flip_rates, scores[part.place(bounds)])),), None)
+        )
         return sums, number
 
     def patterns(self, number: int) -> PairPatterns:
@@ -1127,43 +1117,16 @@ class JudgedPairs:
 
         ``order`` has the code of each item in the order of the blocks.
         """
-        read = self.blocks.read(partial(_probabilities, self.bounds, flip_rates, scores))
-        first, second, chance = (np.concatenate(column) for column in zip(*read, strict=True))
+        bounds = self.bounds
+
+        def step(part: PairBlock, state: Any) -> StepResult:
+            pairs, place = part.patterns, part.place(bounds)
+            begin = np.int32(place.start)
+            return (pairs.first + begin, pairs.second + begin, pairs.probabilities(flip_rates, scores[place])), None
+
+        first, second, chance = (np.concatenate(column) for column in zip(*self.blocks.read(step), strict=True))
         if len(self.sizes) == 1:
             return first, second, chance
         left, right = order[first], order[second]
         by_pair = np.lexsort((right, left))
         return left[by_pair].astype(np.int32), right[by_pair].astype(np.int32), chance[by_pair]
-
-
-def _expect(
-    bounds: Counts, flip_rates: Floats, scores: Floats, loss: str, variances: Floats | None, part: PairBlock, state: Any
-) -> tuple[Statistics, Any]:
-    """Sums over the pairs of a block; their curvature becomes its state."""
-    place = slice(*bounds[part.number : part.number + 2])
-    spread = None if variances is None else variances[place]
-    here = part.patterns.expect(flip_rates, scores[place], loss, spread)
-    flipped = part.patterns.flip_counts(here.n_lower, len(flip_rates))
-    of_items = np.stack([here.gradient, here.degree, here.observed_degree])
-    return (here.log_likelihood, flipped, of_items), None if loss == "equal" else (here.curvature,)
-
-
-def _multiply(bounds: Counts, columns: Floats, degree: Floats, part: PairBlock, state: Any) -> tuple[Statistics, Any]:
-    """The curvature that a block keeps times a vector, or columns, one row for each."""
-    (curvature,), place = state, slice(*bounds[part.number : part.number + 2])
-    image = part.patterns.multiply(curvature, degree[place], columns[place])
-    return (image[None] if columns.ndim == 1 else np.ascontiguousarray(image.T),), None
-
-
-def _leads(bounds: Counts, flip_rates: Floats, scores: Floats, part: PairBlock, state: Any) -> tuple[Statistics, Any]:
-    """Sums of leads of a block's items, and their numbers."""
-    return (np.stack(part.patterns.leads(flip_rates, scores[slice(*bounds[part.number : part.number + 2])])),), None
-
-
-def _probabilities(
-    bounds: Counts, flip_rates: Floats, scores: Floats, part: PairBlock, state: Any
-) -> tuple[tuple[Ints, Ints, Floats], Any]:
-    """Both items of each pair of a block, by their number among all, and how sure it is."""
-    begin, end = bounds[part.number : part.number + 2]
-    pairs, first = part.patterns, np.int32(begin)
-    return (pairs.first + first, pairs.second + first, pairs.probabilities(flip_rates, scores[begin:end])), None

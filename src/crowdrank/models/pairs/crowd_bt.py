@@ -32,9 +32,9 @@ from ...data.index import Index, Items
 from ...data.judgments import Preferences, align_judgments, expect, stack_judgments
 from ...data.parted import PartColumns, PartedFit, sample_queries, share_of_rows
 from ...errors import ConvergenceWarning, ParameterError
-from ...fitting import OneBlock, accelerate, ascend, newton, warn_unconverged
+from ...fitting import OneBlock, Step, accelerate, ascend, newton, warn_unconverged
 from ...pair_counts import PairCounts, sort_and_count, warn_unbounded
-from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statistics, method_name
+from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, StepResult, method_name
 from ...quality import TRUSTED, LearnedQuality, trusted_annotators, warn_near_chance
 from ...standard_errors import ScoreGradients, score_standard_errors
 from ...wording import expect_above, expect_choices, option
@@ -78,8 +78,6 @@ _MIN_GAIN = 1e-6
 """Gain of the objective from which scores are reversed."""
 
 _MAX_SURPLUS = 1 - 1e-12
-# threshold (equal): groups and annotators connected by a table
-_MAX_TABLE_CELLS = 1 << 26
 _MAX_CELLS_PER_PREFERENCE = 4
 _MAX_REVERSALS = 4
 _MAX_STEP = 1.0
@@ -216,8 +214,8 @@ class AnnotatorMethod(ABC):
                 f"{name} over judgments packed by annotator takes one query, and there are {judged.n_queries:,}; "
                 "pack them by query, or use bradley_terry"
             )
-        fit = _FitByQuery if judged.by == "query" else _FitByAnnotator
-        over = fit(self, judged, start, trusted_annotators(judged, trusted))
+        fit, sure = _FitByQuery if judged.by == "query" else _FitByAnnotator, trusted_annotators(judged, trusted)
+        over = fit(self, judged, start, sure if len(sure) else np.zeros(1, bool), _SHARE_OF_TOL * self.tol)
         return BlockFit(over.lay_out, over.solve)
 
     def scores(self, preferences: Preferences) -> Floats:
@@ -904,15 +902,14 @@ def _majority_start(blocks: Blocks, prior: AnnotatorPrior) -> Floats:
     preferences agree with the first scores.
     """
     surplus = prior.expected_surplus()[0]
+
+    def agreement(model: Model, state: Any) -> StepResult:
+        scores = model.levels.centre(_start_scores(*_start_sums(model.preferences, surplus)))
+        return _start_agreement(model.preferences, scores, model.n_own), (model.start_shrinkage * scores,)
+
     for _ in range(_START_ROUNDS):
-        surplus = _start_surplus(prior, *blocks.total(partial(_rough_scores, surplus)))
+        surplus = _start_surplus(prior, *blocks.total(agreement))
     return np.clip(prior.from_surplus(surplus), prior.low, prior.high)
-
-
-def _rough_scores(surplus: Floats, model: Model, state: Any) -> tuple[Statistics, Any]:
-    """How annotators agree with the rough scores that their surplus leads to, which are the new state."""
-    scores = model.levels.centre(_start_scores(*_start_sums(model.preferences, surplus)))
-    return _start_agreement(model.preferences, scores, model.n_own), (model.start_shrinkage * scores,)
 
 
 def _start_sums(preferences: PreferencesByPair, surplus: Floats) -> tuple[Floats, Floats]:
@@ -955,80 +952,66 @@ def _reverse(blocks: Blocks, prior: AnnotatorPrior, own: Floats, *, settled: boo
     groups of items that were never compared with others are reversed where the annotators, as estimated from the
     others, contradict them.
     """
-    component, n_groups = _components(blocks.each(_links), len(own))
+    component, n_groups = _components(blocks, len(own))
     active, n = component >= 0, len(own)
     gain = np.zeros(n) if settled else -np.bincount(component[active], (prior.sign_cost * own)[active], n)
     decided = np.zeros(n, bool)
     decided[component[active & prior.trusted]] = True
     if decided.any():
-        (agreement,) = blocks.total(_agreements)
+        (agreement,) = blocks.total(lambda model, state: ((_agreement(model, state[0]),), None))
         of_trusted = np.where(prior.trusted, agreement, 0.0)
         gain[decided] = -np.bincount(component[active], of_trusted[active], n)[decided]
     reverse = active & (gain[component] > _MIN_GAIN)
+
+    def reverse_components(model: Model, state: Any) -> StepResult:
+        of_items, label = _connected_parts(model)
+        turned = np.zeros(model.n_items + 1, bool)
+        turned[label[reverse & (label >= 0)]] = True
+        return (0.0,), (np.where(turned[of_items], -state[0], state[0]),)
+
+    def reverse_groups(model: Model, state: Any) -> StepResult:
+        (scores,), group = state, model.levels.group
+        supported = _support(model, scores, model.prior.transform(own)[0])
+        gains = -np.bincount(group[model.preferences.first][model.preferences.pair], supported, len(scores))
+        turned = gains[group] > _MIN_GAIN
+        return (float(turned.sum()),), (np.where(turned, -scores, scores),)
+
     if reverse.any():
-        blocks.total(partial(_reverse_components, reverse))
+        blocks.total(reverse_components)
         return np.where(reverse & ~prior.trusted, np.clip(-own, prior.low, prior.high), own)
     if n_groups == len(np.unique(component[active])):
         return None
-    (n_reversed,) = blocks.total(partial(_reverse_groups, own))
+    (n_reversed,) = blocks.total(reverse_groups)
     return own if n_reversed else None
 
 
-def _links(model: Model, state: Any) -> tuple[Statistics, Any]:
-    """The annotators of a block, the connected group of each, and the number of groups of items."""
-    label = _connected_parts(model)[1]
-    active = np.flatnonzero(label >= 0)
-    n_groups = len(np.unique(model.levels.group[model.preferences.second]))
-    return (active.astype(np.int64), label[active].astype(np.int64), float(n_groups)), None
-
-
-def _components(parts: list[Statistics], n_own: int) -> tuple[Any, int]:
+def _components(blocks: Blocks, n_own: int) -> tuple[Ints, int]:
     """The component that preferences connect each annotator to, -1 without any, and the number of groups of items."""
-    if len(parts) == 1:
-        active, label, groups = parts[0]
-        numbers = np.full(n_own, -1, np.int64)
-        numbers[active] = np.unique(label, return_inverse=True)[1]
-        return numbers, int(groups)
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
+    from ...kernels.pairs import join_rows
+    from ...kernels.threads import views
 
-    annotators, nodes, n_nodes, n_groups = [np.empty(0, np.int64)], [np.empty(0, np.int64)], n_own, 0
-    for active, label, groups in parts:
+    def links(model: Model, state: Any) -> StepResult:
+        label = _connected_parts(model)[1]
+        annotators = np.flatnonzero(label >= 0)
+        n_groups = len(np.unique(model.levels.group[model.preferences.second]))
+        return (annotators.astype(np.int32), label[annotators], float(n_groups)), None
+
+    of_blocks, nodes, n_nodes, n_groups = list[Ints](), list[Ints](), n_own, 0
+    for annotators, label, number in blocks.each(links):
         labels, place = np.unique(label, return_inverse=True)
-        annotators.append(active)
-        nodes.append(n_nodes + place)
-        n_nodes, n_groups = n_nodes + len(labels), n_groups + int(groups)
-    rows, columns = np.concatenate(annotators), np.concatenate(nodes)
-    graph = csr_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(n_nodes, n_nodes))
-    component = connected_components(graph, directed=False)[1][:n_own]
-    # numbered by annotators, so that there are no more of them
-    numbers = np.unique(component, return_inverse=True)[1].astype(np.int64)
-    numbers[np.bincount(rows, minlength=n_own) == 0] = -1
-    return numbers, n_groups
+        of_blocks.append(annotators)
+        nodes.append((n_nodes + place).astype(np.int32))
+        n_nodes, n_groups = n_nodes + len(labels), n_groups + int(number)
+    rows, columns = views(np.concatenate(of_blocks), np.concatenate(nodes))
+    component = join_rows(rows, columns, np.ones(len(rows), bool), n_nodes)[0][:n_own]
+    component[np.bincount(rows, minlength=n_own) == 0] = -1
+    return component, n_groups
 
 
-def _agreements(model: Model, state: Any) -> tuple[Statistics, Any]:
+def _agreement(model: Model, scores: Floats) -> Floats:
     """How the preferences of each annotator, taken as those of a good one, support the scores."""
-    supported = _support(model, state[0], np.ones(model.n_own))
-    return (np.bincount(model.preferences.annotator, supported, model.n_own),), None
-
-
-def _reverse_components(reverse: Bools, model: Model, state: Any) -> tuple[Statistics, Any]:
-    """Reverse the scores of the items that reversed annotators judged."""
-    of_items, label = _connected_parts(model)
-    turned = np.zeros(model.n_items + 1, bool)
-    turned[label[reverse & (label >= 0)]] = True
-    return (0.0,), (np.where(turned[of_items], -state[0], state[0]),)
-
-
-def _reverse_groups(own: Floats, model: Model, state: Any) -> tuple[Statistics, Any]:
-    """Reverse groups of items never compared with others that the annotators contradict; return their number."""
-    (scores,) = state
-    supported = _support(model, scores, model.prior.transform(own)[0])
-    group = model.levels.group
-    gains = -np.bincount(group[model.preferences.first][model.preferences.pair], supported, len(scores))
-    turned = gains[group] > _MIN_GAIN
-    return (float(turned.sum()),), (np.where(turned, -scores, scores),)
+    supported = _support(model, scores, np.ones(model.n_own))
+    return np.bincount(model.preferences.annotator, supported, model.n_own).astype(np.float64, copy=False)
 
 
 def _support(model: Model, scores: Floats, transformed: Floats) -> Floats:
@@ -1042,98 +1025,67 @@ def _support(model: Model, scores: Floats, transformed: Floats) -> Floats:
 
 
 def _connected_parts(model: Model) -> tuple[Ints, Ints]:
-    """Number of the connected part of each item and of each annotator; -1 without preferences."""
-    preferences, group, n_annotators = model.preferences, model.levels.group, model.n_own
-    n_items = len(group)
-    part = np.full(n_annotators, -1, np.int32)
-    heads = np.unique(group[preferences.second])
-    if len(heads) <= 1:
-        part[preferences.annotator] = heads[0] if len(heads) else -1
-        return group, part
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
+    """The lowest item that each item and each annotator is connected with; -1 for annotators without preferences."""
+    from ...kernels.pairs import join_rows
+    from ...kernels.threads import views
 
-    place = np.searchsorted(heads, group[preferences.first])[preferences.pair].astype(np.int64)
-    cell = place * n_annotators + preferences.annotator
-    if len(heads) * n_annotators <= _MAX_TABLE_CELLS:
-        table = np.zeros(len(heads) * n_annotators, bool)
-        table[cell] = True
-        cell = np.flatnonzero(table)
-    row, column = np.divmod(cell, n_annotators)
-    size = len(heads) + n_annotators
-    graph = csr_array((np.ones(len(cell), np.int8), (row, column + len(heads))), shape=(size, size))
-    component = connected_components(graph, directed=False)[1]
-    # the number of a part is its lowest item
-    lowest = np.full(size, n_items, np.int32)
-    np.minimum.at(lowest, component[: len(heads)], heads)
-    part[column] = lowest[component[column + len(heads)]]
-    joined = group.copy()
-    joined[np.isin(group, heads)] = lowest[component[np.searchsorted(heads, group[np.isin(group, heads)])]]
-    return joined, part
+    preferences, group, n_items = model.preferences, model.levels.group, model.n_items
+    # annotators come after the items
+    heads, annotators = views(group[preferences.first][preferences.pair], n_items + preferences.annotator)
+    most = len(np.unique(group[preferences.second])) + model.n_own - 1
+    part, _ = join_rows(heads, annotators, np.ones(len(heads), bool), n_items + model.n_own, most)
+    return part[group], np.where(part[n_items:] < n_items, part[n_items:], -1)
 
 
 # Fits over many blocks
 
 
 class _Slopes(NamedTuple):
-    """The objective, slopes and curvatures in the parameters, and the part of the latter that is the prior's.
-
-    ``following`` are the parameters that a step leads to.
-    """
+    """The objective, slopes and curvatures in the parameters, and the part of the latter that is the prior's."""
 
     value: float
     slope: Floats
     bend: Floats
     least: Floats
-    following: Floats = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
 class _FitByBlocks:
-    """What both ways of cutting preferences share; a block is its model."""
+    """What both ways of cutting preferences share; a block is its model.
+
+    ``trusted`` is of each annotator's parameter, of one where none are named; ``tol`` is the tolerance of the passes.
+    """
 
     method: Any
     judged: Any
     start: Consensus | None
     trusted: Bools
-
-    @property
-    def tol(self) -> float:
-        """Tolerance of the passes."""
-        return float(_SHARE_OF_TOL * self.method.tol)
-
-    @property
-    def n_own(self) -> int:
-        """Number of parameters of annotators: one where none are named."""
-        return max(len(self.judged.annotators), 1)
-
-    @property
-    def all_trusted(self) -> Bools:
-        """Who is trusted, (n_own,)."""
-        return self.trusted if len(self.trusted) else np.zeros(1, bool)
+    tol: float
 
     def former_own(self) -> Floats:
         """Return the parameters of a former consensus, NaN where there are none."""
         if self.start is None or not len(self.judged.annotators):
-            return np.full(self.n_own, np.nan)
+            return np.full(len(self.trusted), np.nan)
         return self.method._from_parameter(self.method.former_parameters(self.start, self.judged.annotators))
 
     def quality(self, blocks: Blocks, own: Floats, given: Floats) -> LearnedQuality | None:
-        """Return the quality of the annotators, held out on a sample of the queries where preferences are many."""
+        """Return the quality of the annotators, held out on a sample of the queries where preferences are many.
+
+        Of one query it is on every so many preferences.
+        """
         if not len(self.judged.annotators):
             return None
-        sample_block = partial(_sample_preferences, given, share_of_rows(self.judged.rows), self.judged.by)
-        samples = [part for (part,) in blocks.read(sample_block)]
-        sample: Any = stack_judgments(align_judgments([part for part in samples if len(part)] or samples[:1]))
-        nothing = np.full(sample.n_items, np.nan)
-        return self.method._quality(sample, self.trusted, nothing, self.method._to_parameter(own), given)
+        share, by = share_of_rows(self.judged.rows), self.judged.by
 
+        def sample(model: Model, state: Any) -> StepResult:
+            if by == "annotator":
+                return (model.judged.select(np.arange(0, len(model.judged), max(1, round(1.0 / share)))),), None
+            return (sample_queries(model.judged, given, share),), None
 
-def _sample_preferences(given: Floats, share: float, by: str, model: Model, state: Any) -> tuple[Statistics, Any]:
-    """The preferences of some queries of a block; of one query, every so many of them."""
-    if by == "annotator":
-        return (model.judged.select(np.arange(0, len(model.judged), max(1, round(1.0 / share)))),), None
-    return (sample_queries(model.judged, given, share),), None
+        samples = [part for (part,) in blocks.read(sample)]
+        whole: Any = stack_judgments(align_judgments([part for part in samples if len(part)] or samples[:1]))
+        nothing = np.full(whole.n_items, np.nan)
+        return self.method._quality(whole, self.trusted, nothing, self.method._to_parameter(own), given)
 
 
 class _FitByQuery(_FitByBlocks):
@@ -1144,95 +1096,89 @@ class _FitByQuery(_FitByBlocks):
 
     def lay_out(self, part: Preferences) -> Model:
         """Return the model of a block, without the prior of annotators."""
-        model: Model = self.method._model(part, part.row_annotator, self.all_trusted)
+        model: Model = self.method._model(part, part.row_annotator, self.trusted)
         return replace(model, flat=True)
 
     def solve(self, blocks: Blocks) -> PartedFit:
         """Return the scores of all items and the parameters of the annotators."""
-        prior, own, n = self.method.prior_of(self.all_trusted), self.former_own(), self.n_own
-        number, given = blocks.total(_weights)
-        rough = _majority_start(blocks, prior)
-        if self.start is not None:
-            blocks.total(partial(_begin_with_former, self.start.items, self.start.scores))
-        own = np.where(np.isnan(own), rough, np.clip(own, prior.low, prior.high))
-        first = np.append(own, np.zeros(1 if self.method.ties == "davidson" else 0))
+        method, start, n = self.method, self.start, len(self.trusted)
+        prior, own = method.prior_of(self.trusted), self.former_own()
+
+        def weights(model: Model, state: Any) -> StepResult:
+            of_all = np.bincount(model.judged.row_annotator, model.judged.weight, model.n_own).astype(np.float64)
+            return (model.n_preferences, of_all), None
 
         def reverse(point: Floats) -> Floats | None:
-            better = _reverse(blocks, prior, point[:n], settled=self.start is not None)
+            better = _reverse(blocks, prior, point[:n], settled=start is not None)
             return None if better is None else np.append(better, point[n:])
 
+        number, given = blocks.total(weights)
+        rough = _majority_start(blocks, prior)
+        if start is not None:
+            items, former = start.items, start.scores
+
+            def begin_with_former(model: Model, state: Any) -> StepResult:
+                known = _former_scores(items, former, model.judged.items)
+                return (0.0,), (model.levels.centre(np.where(np.isnan(known), state[0], known)),)
+
+            blocks.total(begin_with_former)
+        own = np.where(np.isnan(own), rough, np.clip(own, prior.low, prior.high))
+        first = np.append(own, np.zeros(1 if method.ties == "davidson" else 0))
         point, trace = _climb_and_reverse(partial(self._climb, blocks, prior, number), reverse, first)
         own, tie = point[:n], point[n:]
         if not trace.converged:
-            warn_unconverged(method_name(self.method), self.method.max_iter, trace.change, self.method.tol)
+            warn_unconverged(method_name(method), method.max_iter, trace.change, method.tol)
         slopes = self._slopes(blocks, prior, point)
         gap, n_decided = blocks.total(lambda model, state: (model.gap_sums(state[0]), None))
         if not self.trusted.any():
-            accuracies = self.method.accuracies_at(gap / max(n_decided, 1.0), own, prior)
-            warn_near_chance(method_name(self.method), accuracies, number)
-        columns = [PartColumns(*part) for part in blocks.read(partial(_read_scores, self.method, own, tie, slopes))]
+            accuracies = method.accuracies_at(gap / max(n_decided, 1.0), own, prior)
+            warn_near_chance(method_name(method), accuracies, number)
+        columns = [PartColumns(*part) for part in blocks.read(partial(_read_scores, method, own, tie, slopes))]
         estimates = {"tie": float(np.exp(tie[0]))} if len(tie) else {}
         return PartedFit(columns, trace, self.quality(blocks, own, given), estimates=estimates)
 
     def _climb(self, blocks: Blocks, prior: AnnotatorPrior, number: Floats, point: Floats) -> tuple[Floats, Trace]:
         """The parameters of largest likelihood, a tie parameter at their end, the scores being the best for each."""
-        free = np.full(len(point) - self.n_own, np.inf)
-        low, high = (
-            np.append(np.broadcast_to(end, self.n_own), far) for end, far in ((prior.low, -free), (prior.high, free))
-        )
+        n = len(self.trusted)
+        free = np.full(len(point) - n, np.inf)
+        low, high = (np.append(np.full(n, end), far) for end, far in ((prior.low, -free), (prior.high, free)))
 
-        def step(point: Floats) -> _Slopes:
+        def step(point: Floats) -> Step:
             here = self._slopes(blocks, prior, point)
             move = np.clip(here.slope / np.maximum(here.bend, here.least), -_MAX_STEP, _MAX_STEP)
-            return here._replace(value=round(here.value, 8), following=np.clip(point + move, low, high))
+            return Step(round(here.value, 8), np.clip(point + move, low, high))
 
         scale = np.sqrt(np.append(number, np.full(len(free), number.sum())) + 1.0)
         return accelerate(step, point, lower=low, upper=high, scale=scale, tol=self.tol, max_iter=self.method.max_iter)
 
     def _slopes(self, blocks: Blocks, prior: AnnotatorPrior, point: Floats) -> _Slopes:
         """The objective at the best scores, priors included, with slopes and curvatures of the parameters."""
-        own, tie = point[: self.n_own], point[self.n_own :]
-        value, slope, bend = blocks.total(partial(_slopes_at_best_scores, own, tie, self.tol))
+        (own, tie), tol = np.split(point, [len(self.trusted)]), self.tol
+
+        def at_best_scores(model: Model, state: Any) -> StepResult:
+            if not len(model.pair_counts.second):
+                return (0.0, np.zeros(len(point)), np.zeros(len(point))), (np.zeros(model.n_items),)
+            direction = partial(model.newton_direction, tol=tol, scores_only=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                begin = np.concatenate([state[0], point])
+                best: Any = newton(model.evaluate, direction, begin, tol=tol, max_iter=_MAX_INNER_STEPS)[1]
+            value, slope, bend = best.value, best.gradient[model.n_items :], best.own_bend
+            if len(tie):
+                # the pull of the tie parameter is added once
+                value += 0.5 * model.ridge * float(tie[0]) ** 2
+                slope = slope + np.append(np.zeros(len(own)), model.ridge * tie)
+                bend = np.append(bend, best.ties.tie_bend)
+            return (value, slope, bend), (best.scores,)
+
+        value, slope, bend = blocks.total(at_best_scores)
         log_prior, pull, least = prior.log_density(own)
         ridge = np.full(len(tie), self.method.ridge)
         pull, least = np.append(pull, -ridge * tie), np.append(least, ridge)
         return _Slopes(value + log_prior - 0.5 * float((ridge * tie**2).sum()), slope + pull, bend + least, least)
 
 
-def _weights(model: Model, state: Any) -> tuple[Statistics, Any]:
-    """Weight of the preferences of each annotator that the parameters enter, and of all."""
-    weights = np.bincount(model.judged.row_annotator, model.judged.weight, model.n_own).astype(np.float64)
-    return (model.n_preferences, weights), None
-
-
-def _begin_with_former(items: Items, scores: Floats, model: Model, state: Any) -> tuple[Statistics, Any]:
-    """Scores of a former consensus as the state, the rough ones for new items."""
-    former = _former_scores(items, scores, model.judged.items)
-    return (0.0,), (model.levels.centre(np.where(np.isnan(former), state[0], former)),)
-
-
-def _slopes_at_best_scores(own: Floats, tie: Floats, tol: float, model: Model, state: Any) -> tuple[Statistics, Any]:
-    """The objective, slopes and curvatures of the parameters at the best scores, which are the new state."""
-    n_parameters = len(own) + len(tie)
-    if not len(model.pair_counts.second):
-        return (0.0, np.zeros(n_parameters), np.zeros(n_parameters)), (np.zeros(model.n_items),)
-    direction = partial(model.newton_direction, tol=tol, scores_only=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        start = np.concatenate([state[0], own, tie])
-        best: Any = newton(model.evaluate, direction, start, tol=tol, max_iter=_MAX_INNER_STEPS)[1]
-    value, slope, bend = best.value, best.gradient[model.n_items :], best.own_bend
-    if len(tie):
-        # the pull of the tie parameter is added once
-        value += 0.5 * model.ridge * float(tie[0]) ** 2
-        slope = slope + np.append(np.zeros(len(own)), model.ridge * tie)
-        bend = np.append(bend, best.ties.tie_bend)
-    return (value, slope, bend), (best.scores,)
-
-
-def _read_scores(
-    method: Any, own: Floats, tie: Floats, slopes: _Slopes, model: Model, state: Any
-) -> tuple[Statistics, Any]:
+def _read_scores(method: Any, own: Floats, tie: Floats, slopes: _Slopes, model: Model, state: Any) -> StepResult:
     """Scores and standard errors of the items of a block; annotators adapt as far as all blocks let them."""
     (scores,) = state
     if not len(model.pair_counts.second):
@@ -1255,44 +1201,71 @@ class _FitByAnnotator(_FitByBlocks):
     def lay_out(self, part: Preferences) -> Model:
         """Return the model of a block, its annotators numbered within it, without the pull of scores."""
         annotators, code = np.unique(part.row_annotator, return_inverse=True)
-        model: Model = self.method._model(part, code.astype(np.int32), self.all_trusted[annotators])
+        model: Model = self.method._model(part, code.astype(np.int32), self.trusted[annotators])
         return replace(model, ridge=0.0)
 
     def solve(self, blocks: Blocks) -> PartedFit:
         """Return the scores of all items and the parameters of the annotators."""
         method, former, whole = self.method, self.former_own(), self.judged.n_items <= MAX_TABLE_ITEMS
-        direction = partial(self._direction, blocks)
         start: Floats | None = None
+
+        def begin(model: Model, state: Any) -> StepResult:
+            """Sums for rough scores, by how annotators agree with the former ones; their parameters are the state."""
+            prior, preferences = model.prior, model.preferences
+            surplus = prior.expected_surplus()[0]
+            if start is not None:
+                surplus = _start_surplus(prior, *_start_agreement(preferences, start, model.n_own))
+            return _start_sums(preferences, surplus), (np.clip(prior.from_surplus(surplus), prior.low, prior.high),)
+
+        def begin_with_former(model: Model, state: Any) -> StepResult:
+            own = former[np.unique(model.judged.row_annotator)]
+            return (0.0,), (np.clip(np.where(np.isnan(own), state[0], own), model.prior.low, model.prior.high),)
+
         for _ in range(_START_ROUNDS):
-            start = _start_scores(*blocks.total(partial(_rough_parameters, start)))
+            start = _start_scores(*blocks.total(begin))
             start -= start.mean()
-        blocks.total(partial(_rough_parameters, start))
+        blocks.total(begin)
         assert start is not None
         ((shrinkage,), *_) = blocks.each(lambda model, state: ((float(model.start_shrinkage),), None))
         scores = start * shrinkage
         if self.start is not None:
             known = _former_scores(self.start.items, self.start.scores, self.judged.items)
             scores = np.where(np.isnan(known), scores, known)
-            blocks.total(partial(_former_parameters, former))
+            blocks.total(begin_with_former)
 
         def climb(scores: Floats) -> Any:
             rest: Any = {"tol": method.tol, "max_iter": method.max_iter, "what": method_name(method)}
-            return newton(partial(self._evaluate, blocks, whole), direction, scores - scores.mean(), **rest)
+            evaluate, direction = partial(self._evaluate, blocks, whole), partial(self._direction, blocks)
+            return newton(evaluate, direction, scores - scores.mean(), **rest)
+
+        def reverse_parameters(model: Model, state: Any) -> StepResult:
+            prior, (own,) = model.prior, state
+            return (0.0,), (np.where(prior.trusted, own, np.clip(-own, prior.low, prior.high)),)
 
         def reverse(scores: Floats) -> Floats | None:
-            gain, by_trusted = blocks.total(partial(_gain_of_reversal, scores))
+            def gains(model: Model, state: Any) -> StepResult:
+                by_trusted = -float(_agreement(model, scores)[model.prior.trusted].sum())
+                return (-float((model.prior.sign_cost * state[0]).sum()), by_trusted), None
+
+            # by the priors, and by what the trusted say
+            gain, by_trusted = blocks.total(gains)
             gain = by_trusted if self.trusted.any() else gain if self.start is None else 0.0
             if gain <= _MIN_GAIN:
                 return None
-            blocks.total(_reverse_parameters)
+            blocks.total(reverse_parameters)
             return -scores
 
+        def parameters(model: Model, state: Any) -> StepResult:
+            """The annotators of a block, their parameters and the weights of their preferences."""
+            weights = np.bincount(model.judged.row_annotator, model.judged.weight).astype(np.float64)
+            annotators = np.unique(model.judged.row_annotator)
+            return (annotators, state[0], weights[annotators]), None
+
         scores, best, trace = _climb_and_reverse(climb, reverse, scores)
-        default = self.method.prior_of(self.all_trusted).default()
-        own, given = np.full(self.n_own, float(default)), np.zeros(self.n_own)
-        for annotators, own_here, weights in blocks.each(_parameters):
+        n, n_own, centred = len(scores), len(self.trusted), scores - scores.mean()
+        own, given = np.full(n_own, float(method.prior_of(self.trusted).default())), np.zeros(n_own)
+        for annotators, own_here, weights in blocks.each(parameters):
             own[annotators], given[annotators] = own_here, weights
-        n, centred = len(scores), scores - scores.mean()
         if whole:
             centre = np.eye(n) - 1.0 / n
             inverse = np.linalg.pinv(best.curvature, hermitian=True)
@@ -1308,16 +1281,47 @@ class _FitByAnnotator(_FitByBlocks):
         return PartedFit(columns, trace, self.quality(blocks, own, given))
 
     def _evaluate(self, blocks: Blocks, whole: bool, scores: Floats) -> _SharedPoint:
-        """The objective at some scores, the annotators being the best for them."""
-        value, gradient, curvature = blocks.total(partial(_best_parameters, scores, self.tol, whole))
-        ridge = self.method.ridge
-        curvature = curvature + (ridge * np.eye(len(scores)) if whole else ridge)
+        """The objective at some scores, the annotators being the best for them, who are the new state.
+
+        The ``whole`` curvature lets annotators adapt; otherwise it is the diagonal, annotators held fixed.
+        """
+        tol, ridge, n = self.tol, self.method.ridge, len(scores)
+
+        def at_best_annotators(model: Model, state: Any) -> StepResult:
+            (own,) = state
+            if not len(model.preferences.code):
+                return (0.0, np.zeros(n), np.zeros((n, n) if whole else n)), (own,)
+            for _ in range(_MAX_INNER_STEPS):
+                here = model.evaluate(np.concatenate([scores, own]))
+                move = here.gradient[n : n + model.n_own] / np.maximum(here.own_bend, model.prior.log_density(own)[2])
+                following = np.clip(own + np.clip(move, -_MAX_STEP, _MAX_STEP), model.prior.low, model.prior.high)
+                change, own = float(np.abs(following - own).max(initial=0.0)), following
+                if change <= tol:
+                    break
+            here = model.evaluate(np.concatenate([scores, own]))
+            if not whole:
+                return (here.value, here.gradient[:n], np.maximum(here.degree, 0.0)), (own,)
+            curvature, first, second = np.diag(here.degree), model.preferences.first, model.preferences.second
+            curvature[first, second] -= here.bend
+            curvature[second, first] -= here.bend
+            curvature -= model.explained_blocks(here, model.own_variances(here), np.zeros(1, np.int64), n)[0]
+            return (here.value, here.gradient[:n], curvature), (own,)
+
+        value, gradient, curvature = blocks.total(at_best_annotators)
+        curvature = curvature + (ridge * np.eye(n) if whole else ridge)
         value -= 0.5 * ridge * float(np.square(scores).sum())
         return _SharedPoint(round(value, 8), gradient - ridge * scores, curvature, scores)
 
     def _products(self, blocks: Blocks, scores: Floats, columns: Floats) -> Floats:
-        """The curvature at some scores times columns, (n_items, n)."""
-        (image,) = blocks.total(partial(_curvature_products, scores, columns))
+        """The curvature at some scores times columns, (n_items, n), annotators adapting."""
+
+        def product(model: Model, state: Any) -> StepResult:
+            if not len(model.preferences.code):
+                return (np.zeros(columns.shape),), None
+            here = model.evaluate(np.concatenate([scores, state[0]]))
+            return (model.score_curvature(here, model.own_variances(here))[0](columns),), None
+
+        (image,) = blocks.total(product)
         return image + self.method.ridge * columns
 
     def _direction(self, blocks: Blocks, here: _SharedPoint) -> Floats:
@@ -1352,75 +1356,3 @@ class _SharedPoint(NamedTuple):
     def log_likelihood(self) -> float:
         """The objective itself."""
         return self.value
-
-
-def _rough_parameters(scores: Floats | None, model: Model, state: Any) -> tuple[Statistics, Any]:
-    """Sums for rough scores, with the annotators' agreement with former ones, whose parameters are the new state."""
-    prior, preferences = model.prior, model.preferences
-    surplus = prior.expected_surplus()[0]
-    if scores is not None:
-        surplus = _start_surplus(prior, *_start_agreement(preferences, scores, model.n_own))
-    return _start_sums(preferences, surplus), (np.clip(prior.from_surplus(surplus), prior.low, prior.high),)
-
-
-def _former_parameters(former: Floats, model: Model, state: Any) -> tuple[Statistics, Any]:
-    """Parameters of a former consensus as the state, the rough ones for new annotators."""
-    own = former[np.unique(model.judged.row_annotator)]
-    return (0.0,), (np.clip(np.where(np.isnan(own), state[0], own), model.prior.low, model.prior.high),)
-
-
-def _best_parameters(scores: Floats, tol: float, whole: bool, model: Model, state: Any) -> tuple[Statistics, Any]:
-    """The objective, gradient and curvature of the scores at the best annotators, who are the new state.
-
-    The ``whole`` curvature lets annotators adapt; otherwise it is the diagonal, annotators held fixed.
-    """
-    (own,), n = state, len(scores)
-    if not len(model.preferences.code):
-        return (0.0, np.zeros(n), np.zeros((n, n) if whole else n)), (own,)
-    for _ in range(_MAX_INNER_STEPS):
-        here = model.evaluate(np.concatenate([scores, own]))
-        move = here.gradient[n : n + model.n_own] / np.maximum(here.own_bend, model.prior.log_density(own)[2])
-        following = np.clip(own + np.clip(move, -_MAX_STEP, _MAX_STEP), model.prior.low, model.prior.high)
-        change, own = float(np.abs(following - own).max(initial=0.0)), following
-        if change <= tol:
-            break
-    here = model.evaluate(np.concatenate([scores, own]))
-    bend, degree = here.bend, here.degree
-    if not whole:
-        return (here.value, here.gradient[:n], np.maximum(degree, 0.0)), (own,)
-    variances = model.own_variances(here)
-    curvature = np.diag(degree)
-    first, second = model.preferences.first, model.preferences.second
-    curvature[first, second] -= bend
-    curvature[second, first] -= bend
-    curvature -= model.explained_blocks(here, variances, np.zeros(1, np.int64), n)[0]
-    return (here.value, here.gradient[:n], curvature), (own,)
-
-
-def _curvature_products(scores: Floats, columns: Floats, model: Model, state: Any) -> tuple[Statistics, Any]:
-    """The curvature of the scores, annotators adapting, times columns."""
-    if not len(model.preferences.code):
-        return (np.zeros(columns.shape),), None
-    here = model.evaluate(np.concatenate([scores, state[0]]))
-    return (model.score_curvature(here, model.own_variances(here))[0](columns),), None
-
-
-def _gain_of_reversal(scores: Floats, model: Model, state: Any) -> tuple[Statistics, Any]:
-    """What reversing everything gains: by the priors, and by what the trusted say."""
-    (own,) = state
-    agreement = np.bincount(model.preferences.annotator, _support(model, scores, np.ones(model.n_own)), model.n_own)
-    by_trusted = -float(agreement[model.prior.trusted].sum())
-    return (-float((model.prior.sign_cost * own).sum()), by_trusted), None
-
-
-def _reverse_parameters(model: Model, state: Any) -> tuple[Statistics, Any]:
-    """Reverse all annotators but the trusted."""
-    prior, (own,) = model.prior, state
-    return (0.0,), (np.where(prior.trusted, own, np.clip(-own, prior.low, prior.high)),)
-
-
-def _parameters(model: Model, state: Any) -> tuple[Statistics, Any]:
-    """The annotators of a block, their parameters and the weights of their preferences."""
-    weights = np.bincount(model.judged.row_annotator, model.judged.weight).astype(np.float64)
-    annotators = np.unique(model.judged.row_annotator)
-    return (annotators, state[0], weights[annotators]), None

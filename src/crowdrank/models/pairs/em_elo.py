@@ -13,9 +13,9 @@ from ...data.consensus import Consensus, Quality, Trace, settle_ties
 from ...data.judgments import Preferences, expect
 from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
 from ...errors import JudgmentError, ParameterError
-from ...fitting import OneBlock, accelerate, iterate, warn_unconverged
+from ...fitting import OneBlock, Step, accelerate, iterate, warn_unconverged
 from ...pair_counts import PairCounts, count_preferences, warn_apart
-from ...protocols import BlockFit, Blocks, Bools, Floats, Ints, Statistics
+from ...protocols import BlockFit, Blocks, Bools, Floats, Ints, StepResult
 from ...quality import TRUSTED, held_out_quality, quality_of_sample, trusted_annotators, warn_near_chance
 from ...wording import expect_above, expect_at_least, one_of
 
@@ -165,8 +165,19 @@ class EMElo:
 
     def _learn(self, blocks: Blocks, trusted: Bools) -> _Learned:
         """The first part: qualities or matrices of the annotators, by expectation-maximisation from the prior."""
-        number, given, n_ties, n_decided = blocks.total(_numbers)
         trusted = trusted if len(trusted) else np.zeros(1, bool)
+        n = len(trusted)
+
+        def numbers(block: _EloBlock, state: Any) -> StepResult:
+            """Weight of the preferences of each annotator that the model takes, and of all; ties and decided ones."""
+            used, whole = (
+                np.bincount(preferences.row_annotator, preferences.weight, n).astype(np.float64)
+                for preferences in (block.used, block.preferences)
+            )
+            n_ties = float((block.used.outcome == 0).sum())
+            return (used, whole, n_ties, len(block.used) - n_ties), None
+
+        number, given, n_ties, n_decided = blocks.total(numbers)
         matrices = None
         if self.model == "confusion":
             confusion, shares, trace = _learn_matrices(self, blocks, trusted, tied=bool(n_ties))
@@ -194,13 +205,6 @@ class _Learned(NamedTuple):
     tied: bool
     trace: Trace
     given: Floats
-
-
-class _Pass(NamedTuple):
-    """The objective at some qualities, and the qualities that follow from a pass."""
-
-    value: float
-    following: Floats
 
 
 def _quality(method: EMElo, preferences: Preferences, eta: Floats) -> Quality | None:
@@ -252,27 +256,16 @@ class _EloBlock:
         return pack_grades(pair[use], owner[use], outcome[use], weight, *sizes)
 
 
-def _numbers(block: _EloBlock, state: Any) -> tuple[Statistics, Any]:
-    """Weight of each annotator's preferences that the model takes, and of all; number of ties and decided ones."""
-    n = max(block.used.n_annotators, 1)
-    weights = [
-        np.bincount(preferences.row_annotator, preferences.weight, n).astype(np.float64)
-        for preferences in (block.used, block.preferences)
-    ]
-    n_ties = float((block.used.outcome == 0).sum())
-    return (*weights, n_ties, len(block.used) - n_ties), None
-
-
 def _learn_qualities(method: EMElo, blocks: Blocks, trusted: Bools, number: Floats) -> tuple[Floats, Trace]:
     """The quality of each annotator, whose preferences weigh ``number``, and how the passes went."""
     right, wrong = (np.where(trusted, sure, other) for sure, other in zip(TRUSTED, (method.a0, method.b0), strict=True))
 
-    def step(eta: Floats) -> _Pass:
+    def step(eta: Floats) -> Step:
         log_likelihood, agreed, _ = blocks.total(partial(_expect, False, _one_coin(eta), _EVEN))
         log_prior = float((right * np.log(eta) + wrong * np.log(1.0 - eta)).sum())
         eta = np.clip((right + agreed) / (right + wrong + number), _MIN_DISTANCE_OF_ETA, 1.0 - _MIN_DISTANCE_OF_ETA)
         # the last digits depend on the order of the sums
-        return _Pass(round(float(log_likelihood) + log_prior, 8), eta)
+        return Step(round(float(log_likelihood) + log_prior, 8), eta)
 
     eta, trace = accelerate(
         step, right / (right + wrong), lower=_MIN_DISTANCE_OF_ETA, upper=1.0 - _MIN_DISTANCE_OF_ETA,
@@ -283,7 +276,7 @@ def _learn_qualities(method: EMElo, blocks: Blocks, trusted: Bools, number: Floa
     return eta, trace
 
 
-def _expect(tied: bool, confusion: Floats, shares: Floats, block: _EloBlock, state: Any) -> tuple[Statistics, Any]:
+def _expect(tied: bool, confusion: Floats, shares: Floats, block: _EloBlock, state: Any) -> StepResult:
     """Log-likelihood of the preferences of a block, and expected outcomes by truth and outcome.
 
     Of one coin these are the number of each annotator that are right; of two sides annotators come twice, last those

@@ -15,8 +15,8 @@ from ...data.judgments import Rankings, align_judgments, expect, stack_judgments
 from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
 from ...data.truth import Truth
 from ...errors import DataWarning, ParameterError
-from ...fitting import OneBlock, accelerate, warn_unconverged
-from ...protocols import BlockFit, Blocks, Bools, Floats, Ints, Statistics
+from ...fitting import OneBlock, Step, accelerate, warn_unconverged
+from ...protocols import BlockFit, Blocks, Bools, Floats, Ints, StepResult
 from ...quality import LearnedQuality, trusted_annotators, warn_near_chance
 from ...wording import expect_choices, option
 from .mallows_crowd import PRINTED_CHANGE, Annotators, MallowsCrowd, check_parameters, last_sweeps, sweep_factor
@@ -190,7 +190,7 @@ class Mallows:
         if prior is not None:
             code = prior.items.codes_of(rankings.items, "prior", "rankings")
             scores_before = np.where(code >= 0, prior.scores[code], 0.0)
-        crowd, start = self.crowd(rankings, sure, prior=scores_before), None
+        crowd, start = MallowsCrowd.of(self, rankings, sure, prior=scores_before), None
         if self.variant == "conditional":
             start = self._learn_from_known(rankings, sure, known, scores_before)
         elif known is not None:
@@ -225,8 +225,32 @@ class Mallows:
         """The scores of all blocks, and the dispersions."""
         n, named = max(len(judged.annotators), 1), len(judged.annotators) > 0
         shared = _Shared(self, trusted, np.zeros(n))
-        given, number, length, n_sampled, n_shared, log_orders = blocks.total(partial(_survey, shared))
-        cells: Any = blocks.each(partial(_count_sizes, shared))
+
+        def survey(block: _RankingBlock, state: Any) -> StepResult:
+            """Weight of all rankings of each annotator; number and total size of those that order items; of queries.
+
+            Those are the number of sampled items, whether rankings share pairs, and the log number of orders.
+            """
+            rankings, crowd = block.rankings, block.crowd(shared)
+            given = np.bincount(rankings.row_annotator, rankings.weight, n).astype(np.float64)
+            number = np.bincount(crowd.annotator, minlength=n).astype(np.float64)
+            length = np.bincount(crowd.annotator, np.diff(crowd.arranged.lists.starts), n).astype(np.float64)
+            shares = float(crowd.shares_pairs) if len(crowd.weight) else 0.0
+            return (given, number, length, float(crowd.n_sampled_items), shares, crowd.log_orders), None
+
+        def count_sizes(block: _RankingBlock, state: Any) -> StepResult:
+            """Annotator, size and weight of the rankings of a block, equal ones together."""
+            from .kernels.true_rankings import size_cells
+
+            crowd, ties = block.crowd(shared), shared.method.distance == "kendall"
+            lists = crowd.arranged.lists
+            who, what, much = size_cells(lists.starts, lists.rank, crowd.annotator, crowd.weight, ties=ties)
+            most = int(what.max(initial=0)) + 1
+            cells, entry = np.unique(who.astype(np.int64) * most + what, return_inverse=True)
+            return (cells // most, cells % most, np.bincount(entry, much, len(cells)).astype(np.float64)), None
+
+        given, number, length, n_sampled, n_shared, log_orders = blocks.total(survey)
+        cells: Any = blocks.each(count_sizes)
         known = trusted if named else np.zeros(1, bool)
         annotators = Annotators.by_size(self, cells, number, length, known)
         guessing = annotators.guessing
@@ -251,13 +275,6 @@ class Mallows:
         """Return the scores alone, without random rankings, for repeated fits."""
         expect(rankings, self)
         return self._refit_scores(trusted_annotators(rankings, None), None, None, rankings)
-
-    def crowd(self, rankings: Rankings, trusted: Bools, **shared: Any) -> MallowsCrowd:
-        """Return the rankings laid out for this method; ``trusted`` (n_annotators,) tells whom to trust.
-
-        ``shared`` is what all rankings say where these are some of them, see :meth:`~.mallows_crowd.MallowsCrowd.of`.
-        """
-        return MallowsCrowd.of(self, rankings, trusted, **shared)
 
     def _fit_crowd(
         self, rankings: Rankings, trusted: Bools, crowd: MallowsCrowd, start: Floats
@@ -293,7 +310,7 @@ class Mallows:
         size = np.bincount(query, minlength=n)
         teaches = (size > 1) & (np.bincount(distinct.astype(np.int64), minlength=n) == size)
         taught = rankings.select(teaches[items.query[rankings.item[rankings.offsets[:-1]]]])
-        crowd = self.crowd(taught, trusted, prior=prior)
+        crowd = MallowsCrowd.of(self, taught, trusted, prior=prior)
         if not len(taught) or len(crowd.sampled):
             what = f"has more than {self.n_exact} items: raise n_exact (up to 15)" if len(taught) else "is there"
             raise ParameterError(
@@ -342,7 +359,7 @@ class Mallows:
 
     def _refit_scores(self, trusted: Bools, start: Floats | None, prior: Floats | None, rankings: Rankings) -> Floats:
         """Scores of a fit, from given dispersions or the usual ones."""
-        crowd = self.crowd(rankings, trusted, prior=prior)
+        crowd = MallowsCrowd.of(self, rankings, trusted, prior=prior)
         start = crowd.annotators.start if start is None else start
         theta, _, chains, order = self._fit_crowd(rankings, trusted, crowd, start)
         if order is not None:
@@ -380,20 +397,13 @@ class _RankingBlock:
         if self.laid_out:
             return self.laid_out[0]
         if shared.annotators is None:
-            return shared.method.crowd(self.rankings, shared.trusted)
+            return MallowsCrowd.of(shared.method, self.rankings, shared.trusted)
         # who gave so many rankings: a name would make draws depend on it
         special = shared.given + 0.5 * (shared.trusted if len(shared.trusted) else np.zeros(1))
         self.laid_out.append(
-            shared.method.crowd(self.rankings, shared.trusted, special=special, annotators=shared.annotators)
+            MallowsCrowd.of(shared.method, self.rankings, shared.trusted, special=special, annotators=shared.annotators)
         )
         return self.laid_out[0]
-
-
-class _Step(NamedTuple):
-    """The objective at some dispersions, and those that follow."""
-
-    value: float
-    following: Floats
 
 
 def _fit_dispersions(shared: _Shared, blocks: Blocks, start: Floats) -> tuple[Floats, Trace]:
@@ -415,11 +425,11 @@ def _fit_dispersions(shared: _Shared, blocks: Blocks, start: Floats) -> tuple[Fl
         change, settled = annotators.drift(distances[half:], "mallows", method.max_iter)
         return np.mean(thetas[half:], axis=0), Trace(method.max_iter, settled, change)
 
-    def step(theta: Floats) -> _Step:
+    def step(theta: Floats) -> Step:
         distance, log_total = blocks.total(partial(_expect, shared, theta, 0))
         # all true rankings are equally probable beforehand
         value = annotators.objective(theta, np.asarray(log_total)) - shared.log_orders
-        return _Step(value, annotators.dispersions(theta, distance))
+        return Step(value, annotators.dispersions(theta, distance))
 
     upper, scale = -method.bound if method.allow_reversed else 0.0, np.sqrt(1.0 + annotators.guessing)
     theta, trace = accelerate(
@@ -458,32 +468,7 @@ def _warn_unidentified(n_annotators: int, shares_pairs: bool, *, depth: int) -> 
 # Steps in one block
 
 
-def _survey(shared: _Shared, block: _RankingBlock, state: Any) -> tuple[Statistics, Any]:
-    """Weight of all rankings of each annotator; number and total size of those that order items; and of queries.
-
-    Those are the number of sampled items, whether rankings share pairs, and the logarithm of the number of orders.
-    """
-    rankings, crowd, n = block.rankings, block.crowd(shared), len(shared.given)
-    given = np.bincount(rankings.row_annotator, rankings.weight, n).astype(np.float64)
-    number = np.bincount(crowd.annotator, minlength=n).astype(np.float64)
-    length = np.bincount(crowd.annotator, np.diff(crowd.arranged.lists.starts), n).astype(np.float64)
-    shares = float(crowd.shares_pairs) if len(crowd.weight) else 0.0
-    return (given, number, length, float(crowd.n_sampled_items), shares, crowd.log_orders), None
-
-
-def _count_sizes(shared: _Shared, block: _RankingBlock, state: Any) -> tuple[Statistics, Any]:
-    """Annotator, size and weight of the rankings of a block, equal ones together."""
-    from .kernels.true_rankings import size_cells
-
-    crowd, ties = block.crowd(shared), shared.method.distance == "kendall"
-    lists = crowd.arranged.lists
-    who, what, much = size_cells(lists.starts, lists.rank, crowd.annotator, crowd.weight, ties=ties)
-    most = int(what.max(initial=0)) + 1
-    cells, entry = np.unique(who.astype(np.int64) * most + what, return_inverse=True)
-    return (cells // most, cells % most, np.bincount(entry, much, len(cells)).astype(np.float64)), None
-
-
-def _expect(shared: _Shared, theta: Floats, n_sweeps: int, block: _RankingBlock, state: Any) -> tuple[Statistics, Any]:
+def _expect(shared: _Shared, theta: Floats, n_sweeps: int, block: _RankingBlock, state: Any) -> StepResult:
     """Expected distances of each annotator's rankings, and the logarithm of the sums over exact queries (E-step)."""
     crowd = block.crowd(shared)
     chains = crowd.chains(state)
@@ -493,14 +478,14 @@ def _expect(shared: _Shared, theta: Floats, n_sweeps: int, block: _RankingBlock,
     return (crowd.annotator_distances(expectation.distance), float(expectation.log_total.sum())), kept
 
 
-def _read_scores(shared: _Shared, theta: Floats, block: _RankingBlock, state: Any) -> tuple[Statistics, Any]:
+def _read_scores(shared: _Shared, theta: Floats, block: _RankingBlock, state: Any) -> StepResult:
     """Scores and standard errors of the items of a block."""
     method, rankings, crowd = shared.method, block.rankings, block.crowd(shared)
     if not rankings.n_items:
         return (np.empty(0), np.empty(0)), None
     # items are alike that annotators of equal dispersions do not distinguish
     special = np.round(theta, _DISPERSION_DIGITS) + 0.0
-    again = method.crowd(rankings, shared.trusted, special=special, annotators=shared.annotators).arranged
+    again = MallowsCrowd.of(method, rankings, shared.trusted, special=special, annotators=shared.annotators).arranged
     group = np.zeros(rankings.n_items, np.int64)
     group[again.item] = again.twin
     first, twin = np.unique(group[crowd.arranged.item], return_index=True, return_inverse=True)[1:]

@@ -18,7 +18,7 @@ from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
 from ...errors import ParameterError
 from ...fitting import newton, warn_unconverged
 from ...pair_counts import PairCounts, apply_ties_rule, warn_unbounded
-from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statistics
+from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, StepResult
 from ...quality import INTERVAL, TRUSTED, held_out, quality_of_sample, trusted_annotators, warn_near_chance
 from ...standard_errors import ScoreGradients, score_standard_errors
 from ...wording import expect_above, expect_choices, option
@@ -165,8 +165,20 @@ class PlackettLuce:
 
     def _solve(self, judged: Any, blocks: Blocks) -> PartedFit:
         """Scores and standard errors of all blocks, each fitted by itself: queries share nothing."""
-        (given,) = blocks.total(partial(_weights, max(len(judged.annotators), 1)))
-        fits = list(blocks.read(partial(_fit_block, self)))
+        n = max(len(judged.annotators), 1)
+
+        def weights(rankings: Rankings, state: Any) -> StepResult:
+            return (np.bincount(rankings.row_annotator, rankings.weight, n).astype(np.float64),), None
+
+        def fit_block(rankings: Rankings, state: Any) -> StepResult:
+            with warnings.catch_warnings():
+                # what is said of single items would be said of thousands
+                warnings.simplefilter("ignore")
+                consensus = self.fit(rankings)
+            return (consensus.scores, consensus.std_error, consensus.trace), None
+
+        (given,) = blocks.total(weights)
+        fits = list(blocks.read(fit_block))
         traces = [trace for *_, trace in fits]
         converged, change = all(one.converged for one in traces), max(one.change for one in traces)
         if not converged:
@@ -615,20 +627,3 @@ def _bends_by_products(product: Product, first: Counts, second: Ints, offsets: C
         pairs = place[first] == number
         bends[pairs] = -product((place == number).astype(np.float64))[second[pairs]]
     return bends
-
-
-# Blocks
-
-
-def _weights(n_annotators: int, rankings: Rankings, state: Any) -> tuple[Statistics, Any]:
-    """Weight of the rankings of each annotator."""
-    return (np.bincount(rankings.row_annotator, rankings.weight, n_annotators).astype(np.float64),), None
-
-
-def _fit_block(method: PlackettLuce, rankings: Rankings, state: Any) -> tuple[Statistics, Any]:
-    """Scores and standard errors of the items of a block, and how the fit went."""
-    with warnings.catch_warnings():
-        # what is said of single items would be said of thousands
-        warnings.simplefilter("ignore")
-        consensus = method.fit(rankings)
-    return (consensus.scores, consensus.std_error, consensus.trace), None

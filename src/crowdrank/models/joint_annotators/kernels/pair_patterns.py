@@ -203,7 +203,7 @@ def _distinct_marks(marks: NDArray[np.uint32], n_sources: int) -> tuple[NDArray[
         distinct = np.unique(marks)
         return distinct[distinct > 0], np.empty(0, np.int32)
     table = np.zeros(size, np.int32)
-    _set_occurring(marks, table)
+    table[marks] = 1
     table[0] = 0
     occurring = np.flatnonzero(table).astype(np.uint32)
     table[occurring] = np.arange(len(occurring), dtype=np.int32)
@@ -223,13 +223,6 @@ def _mark_preferences(left, right, outcome, source, rows, marks):
             return True
         marks[cell] |= bits
     return False
-
-
-@njit(cache=True, nogil=True)
-def _set_occurring(marks, table):
-    """Set the table to 1 at each mark."""
-    for cell in range(marks.size):
-        table[marks[cell]] = 1
 
 
 @njit(cache=True, nogil=True)

@@ -25,7 +25,7 @@ from numba import njit
 
 from ....kernels.laplacian import Product, solve_together
 from ....kernels.pairs import PreferencesByPair, group_leader, settle_groups
-from ....kernels.threads import bind, dot, even_bounds, over_bounds, pair_bounds, read_only, sum_over_bounds, views
+from ....kernels.threads import bind, dot, even_bounds, pair_bounds, read_only, sum_over_bounds, views
 from ....protocols import Bools, Counts, Floats, Ints
 
 _MIN_PRODUCT = 1e-200
@@ -385,19 +385,11 @@ class ControlledModel(NamedTuple):
 
 def turned_values(values: Floats, sign: Floats, order: Counts, has_side: bool) -> Floats:
     """Return covariates (n, k) in this order as (k, n), each times its sign; with ``has_side`` the sign itself last."""
-    turned = np.empty((values.shape[1] + has_side, len(order)))
-    over_bounds(bind(_fill_turned, *views(values, sign, order), turned), even_bounds(len(order), _ROWS_PER_THREAD))
+    turned, sign = np.empty((values.shape[1] + has_side, len(order))), sign[order]
+    for row, column in zip(turned, values.T, strict=False):
+        np.multiply(column[order], sign, out=row)
+    turned[values.shape[1] :] = sign
     return turned
-
-
-@njit(cache=True, nogil=True)
-def _fill_turned(values, sign, order, turned, begin, end):
-    """Fill columns begin to end."""
-    k = values.shape[1]
-    for place in range(begin, end):
-        row = order[place]
-        for c in range(turned.shape[0]):
-            turned[c, place] = sign[row] * (values[row, c] if c < k else 1.0)
 
 
 class _Rows(NamedTuple):

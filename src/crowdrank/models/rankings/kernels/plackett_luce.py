@@ -74,13 +74,8 @@ def ranked_rows(offsets: Counts, item: Ints, rank: Ints, weight: Floats, ties: s
     sizes = np.diff(np.flatnonzero(~tied), append=len(tied)) if tied.any() else np.ones(1, np.int64)
     nodes, alpha, omega = _tie_nodes(ties, np.flatnonzero(np.bincount(sizes)))
     longest = int(np.diff(offsets).max(initial=1))
-    columns = (
-        *views(offsets, item, tied, weight, nodes, alpha, omega),
-        ties == "ignore",
-        longest,
-        pair_bounds(offsets),
-    )
-    return RankedRows(*columns)
+    columns = views(offsets, item, tied, weight, nodes, alpha, omega)
+    return RankedRows(*columns, apart=ties == "ignore", longest=longest, bounds=pair_bounds(offsets))
 
 
 def _tie_nodes(ties: str, sizes: Counts) -> tuple[Counts, Floats, Floats]:

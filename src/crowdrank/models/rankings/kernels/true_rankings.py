@@ -270,13 +270,6 @@ class Chains(NamedTuple):
     slots: Counts = np.empty(0, np.int64)
 
 
-class SweepMeans(NamedTuple):
-    """What a call of sweeps saw: mean distance of each list, (n_lists,), and mean place of each item, (n_items,)."""
-
-    distance: Floats
-    place: Floats
-
-
 def sweep(
     lists: RankedLists,
     pull: Floats,
@@ -288,7 +281,7 @@ def sweep(
     scores: Floats | None = None,
     draws: NDArray[np.float32] | None = None,
     best: Ints | None = None,
-) -> SweepMeans:
+) -> OrderSums:
     """Carry the chains of the chosen queries on, and return mean distances and places over the sweeps.
 
     By Kendall's distance a sweep looks at neighbours, those at even places first, and swaps each pair with its
@@ -317,9 +310,10 @@ def sweep(
     best
         Filled with the most probable ranking that a sweep ended with, items by their numbers, best first, (n_items,).
     """
-    means = SweepMeans(np.zeros(len(pull)), np.zeros(len(chains.order)))
-    kept = np.empty((0, len(chains.order)), np.float32) if draws is None else draws
-    rest = (n_sweeps, *chains[:2], *means, kept, np.empty(0, np.int32) if best is None else best)
+    n_items = len(chains.order)
+    means = OrderSums(np.zeros(1), np.zeros(len(pull)), np.zeros(n_items), np.zeros(n_items))
+    kept = np.empty((0, n_items), np.float32) if draws is None else draws
+    rest = (n_sweeps, *chains[:2], means.distance, means.place, kept, np.empty(0, np.int32) if best is None else best)
     if how in KINDS:
         cost = n_sweeps * (np.diff(lists.queries) * lists.sizes**2)[chosen]
         _over_queries(_swap_queries, lists, pull, scores, chosen, cost, *rest, KINDS.index(how), chains.slots)
