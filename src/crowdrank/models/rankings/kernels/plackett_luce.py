@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import exp, log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -74,8 +74,9 @@ def ranked_rows(offsets: Counts, item: Ints, rank: Ints, weight: Floats, ties: s
     sizes = np.diff(np.flatnonzero(~tied), append=len(tied)) if tied.any() else np.ones(1, np.int64)
     nodes, alpha, omega = _tie_nodes(ties, np.flatnonzero(np.bincount(sizes)))
     longest = int(np.diff(offsets).max(initial=1))
-    columns = views(offsets, item, tied, weight, nodes, alpha, omega)
-    return RankedRows(*columns, apart=ties == "ignore", longest=longest, bounds=pair_bounds(offsets))
+    columns: Any = views(offsets, item, tied, weight, nodes, alpha, omega)
+    rest: Any = (ties == "ignore", longest, pair_bounds(offsets))
+    return RankedRows(*columns, *rest)
 
 
 def _tie_nodes(ties: str, sizes: Counts) -> tuple[Counts, Floats, Floats]:
