@@ -9,6 +9,7 @@ from math import isnan
 from typing import Any
 
 import crowdrank as cr
+from crowdrank.errors import CrowdrankError, JudgmentError, MissingExtraError, ParameterError
 
 _KEY = "crowdrank"
 _ROUNDING = 1e-9
@@ -30,7 +31,7 @@ def consensus_of_graders(rows: Sequence[Mapping[str, float]]) -> cr.Consensus:
     """
     cells = [(who, n, float(grade)) for n, row in enumerate(rows) for who, grade in row.items()]
     if not cells:
-        raise cr.errors.JudgmentError("no grader gave a grade; there is nothing to find a consensus of")
+        raise JudgmentError("no grader gave a grade; there is nothing to find a consensus of")
     annotators, items, grades = zip(*cells, strict=True)
     return cr.aggregate({"annotator": annotators, "item": items, "grade": grades}, want="grade")
 
@@ -78,7 +79,7 @@ def inspect_graders(**graders: Any) -> Any:
         found = [getattr(one, "score", one) for one in scores]
         kept = [row for one in found for row in (one.metadata or {}).get(_KEY, ())]
         if any(abs(one.as_float() - _mean((one.metadata or {}).get(_KEY, ()))) > _ROUNDING for one in found):
-            raise cr.errors.ParameterError(
+            raise ParameterError(
                 "epochs were reduced to one score before the consensus; give Epochs(n, inspect_reducer())"
             )
         return kept
@@ -154,7 +155,7 @@ def get_assert(output: str, context: Mapping[str, Any]) -> dict[str, Any]:
     try:
         consensus = cr.aggregate(config["votes"])
         assert_ranked(consensus, *config["order"], level=float(config.get("level", 0.95)))
-    except (AssertionError, cr.errors.CrowdrankError) as error:
+    except (AssertionError, CrowdrankError) as error:
         return {"pass": False, "score": 0.0, "reason": str(error)}
     least = min(consensus.beats(a, b) for a, b in pairwise(config["order"]))
     return {"pass": True, "score": float(least), "reason": f"the votes show it with a probability of {least:.3f}"}
@@ -165,4 +166,4 @@ def _package(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise cr.errors.MissingExtraError(f"this needs {package}; install it with pip install {package}") from None
+        raise MissingExtraError(f"this needs {package}; install it with pip install {package}") from None

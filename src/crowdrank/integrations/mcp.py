@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import crowdrank as cr
+from crowdrank.errors import CrowdrankError, MissingExtraError, ParameterError
 
 MOST_BYTES = 50_000_000
 """Largest file that is read."""
@@ -44,7 +45,7 @@ class Files:
     def __init__(self, folder: str | Path, *, write: bool = False) -> None:
         self.folder, self.write = Path(folder).resolve(), write
         if not self.folder.is_dir():
-            raise cr.errors.ParameterError(f"there is no folder {str(folder)!r}; name the one whose files may be read")
+            raise ParameterError(f"there is no folder {str(folder)!r}; name the one whose files may be read")
 
     def find(self, name: str) -> str:
         """Return the path of a file; links are followed before it is seen whether they lead out of the folder."""
@@ -55,11 +56,9 @@ class Files:
             inside = False
         # readers take such names for patterns, which could match links that lead out
         if not inside or any(letter in str(path.relative_to(self.folder)) for letter in "*?[]{}"):
-            raise cr.errors.ParameterError(
-                f"there is no file {name!r} below the folder of this server; name one that is"
-            )
+            raise ParameterError(f"there is no file {name!r} below the folder of this server; name one that is")
         if path.stat().st_size > MOST_BYTES:
-            raise cr.errors.ParameterError(
+            raise ParameterError(
                 f"{name!r} is larger than the {MOST_BYTES // 1_000_000} MB that are read here; use crowdrank itself"
             )
         return str(path)
@@ -69,12 +68,12 @@ class Files:
         if name is None:
             return {}
         if not self.write:
-            raise cr.errors.ParameterError("this server only reads; leave save_as out, or start it with --write")
+            raise ParameterError("this server only reads; leave save_as out, or start it with --write")
         path = self.folder / name
         if path.suffix != ".csv" or path.exists() or path.is_symlink():
-            raise cr.errors.ParameterError(f"save_as {name!r} must be a new file that ends in .csv")
+            raise ParameterError(f"save_as {name!r} must be a new file that ends in .csv")
         if not path.parent.resolve().is_relative_to(self.folder) or not path.parent.is_dir():
-            raise cr.errors.ParameterError(f"save_as {name!r} does not lie below the folder of this server")
+            raise ParameterError(f"save_as {name!r} does not lie below the folder of this server")
         with path.open("xb") as file:
             table.write_csv(file)
         return {"saved": name}
@@ -90,7 +89,7 @@ def make_tools(files: Files) -> list[Callable[..., Any]]:
 
     def read(names: list[str], across_queries: bool) -> Any:
         if not names:
-            raise cr.errors.ParameterError("name one file or more")
+            raise ParameterError("name one file or more")
         judgments = cr.read_judgments([files.find(name) for name in names])
         return judgments.across_queries() if across_queries else judgments
 
@@ -147,7 +146,7 @@ def make_tools(files: Files) -> list[Callable[..., Any]]:
         }
         try:
             found["fragility"] = str(cr.fragility(consensus, judgments, a, b))
-        except cr.errors.CrowdrankError as error:
+        except CrowdrankError as error:
             if a is not None or b is not None:
                 raise
             found["fragility"] = str(error)
@@ -163,7 +162,7 @@ def make_server(folder: str | Path, *, write: bool = False) -> Any:
         from mcp.server.mcpserver.exceptions import ToolError
         from mcp.types import ToolAnnotations
     except ImportError:
-        raise cr.errors.MissingExtraError("agents are served by the package mcp; install crowdrank[mcp]") from None
+        raise MissingExtraError("agents are served by the package mcp; install crowdrank[mcp]") from None
     files = Files(folder, write=write)
 
     def guard(tool: Callable[..., Any]) -> Callable[..., Any]:
@@ -173,8 +172,8 @@ def make_server(folder: str | Path, *, write: bool = False) -> Any:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     return tool(**given)
-            except (cr.errors.CrowdrankError, OSError) as error:
-                sentence = str(error) if isinstance(error, cr.errors.CrowdrankError) else "a file could not be read"
+            except (CrowdrankError, OSError) as error:
+                sentence = str(error) if isinstance(error, CrowdrankError) else "a file could not be read"
                 raise ToolError(" ".join(sentence.replace(f"{files.folder}/", "").split())) from None
             except Exception as error:
                 raise ToolError(f"crowdrank failed with {type(error).__name__}; please report it as a bug") from None

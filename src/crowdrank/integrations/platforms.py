@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import crowdrank as cr
+from crowdrank.errors import CrowdrankError, JudgmentError, ParameterError
 
 _AT_ONCE = 500
 """Predictions sent in one call."""
@@ -34,19 +34,17 @@ def push(exported: Any, to: Any) -> int:
     """
     send = {"label-studio": _predict, "argilla": _suggest}.get(exported.to)
     if send is None:
-        raise cr.errors.ParameterError(
-            f"an export to {exported.to} is a file; only those to label-studio and argilla are pushed"
-        )
+        raise ParameterError(f"an export to {exported.to} is a file; only those to label-studio and argilla are pushed")
     if not hasattr(to, "predictions" if exported.to == "label-studio" else "records"):
         what = "the client LabelStudio(...)" if exported.to == "label-studio" else "a data set, client.datasets('name')"
-        raise cr.errors.ParameterError(f"a {type(to).__name__} does not take what goes to {exported.to}; give {what}")
+        raise ParameterError(f"a {type(to).__name__} does not take what goes to {exported.to}; give {what}")
     try:
         return send(exported.records, to)
-    except cr.errors.CrowdrankError:
+    except CrowdrankError:
         raise
     except Exception as error:  # whatever its client raises; a body or a message says it best
         said = " ".join(str(getattr(error, "body", None) or error or type(error).__name__).split())
-        raise cr.errors.CrowdrankError(
+        raise CrowdrankError(
             f"{exported.to} did not take everything: {said[:300]}; push again when it does: what is there is replaced"
         ) from error
 
@@ -77,7 +75,7 @@ def _suggest(records: list[dict[str, Any]], dataset: Any) -> int:
             record.suggestions.add(Suggestion(question, **one))
             changed.append(record)
     if wanted:
-        raise cr.errors.JudgmentError(
+        raise JudgmentError(
             f"record {next(iter(wanted))!r} is not in the data set {dataset.name}, and nothing was pushed; push to the "
             "data set that the votes came from"
         )

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import crowdrank as cr
+from crowdrank.errors import MissingExtraError, ParameterError, UnknownNameError
 
 MOST_ITEMS = 100
 """Items whose scores are metrics of their own, the best first; the table holds all."""
@@ -43,15 +44,15 @@ def log(result: Any, to: str, *, name: str = "crowdrank", step: int | None = Non
     crowdrank.errors.UnknownNameError: there is no tracker 'comet'; known: mlflow, wandb
     """
     if to not in ("mlflow", "wandb"):
-        raise cr.errors.UnknownNameError(f"there is no tracker {to!r}; known: mlflow, wandb")
+        raise UnknownNameError(f"there is no tracker {to!r}; known: mlflow, wandb")
     if not hasattr(result, "frame"):
-        raise cr.errors.ParameterError(
+        raise ParameterError(
             f"a {type(result).__name__} is not a result; log a consensus, or what audit or changed found"
         )
     try:
         tracker = import_module(to)
     except ImportError:
-        raise cr.errors.MissingExtraError(
+        raise MissingExtraError(
             f"results are logged by the package {to}; install it with pip install 'crowdrank[{to}]'"
         ) from None
     settings, figures = _settings_and_figures(result)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import crowdrank as cr
+from crowdrank.errors import DataWarning, JudgmentError, MissingExtraError, ParameterError
 
 _HERE = Path(__file__).parent
 _MOST_ITEMS = 1000
@@ -49,12 +50,12 @@ def widget(
     try:
         import anywidget  # noqa: F401
     except ImportError:
-        raise cr.errors.MissingExtraError(
+        raise MissingExtraError(
             "widgets need the package anywidget; install it with pip install 'crowdrank[notebook]'"
         ) from None
     if isinstance(of, cr.Consensus):
         if len(of) > _MOST_ITEMS:
-            raise cr.errors.ParameterError(
+            raise ParameterError(
                 f"a leaderboard of {len(of):,} items is too long for a notebook; show consensus.frame().head(100)"
             )
         table = of.frame() if of.uncertainty is None else of.intervals(level).drop("basis")
@@ -63,11 +64,9 @@ def widget(
 
     frame = of if isinstance(of, pl.DataFrame) else pl.DataFrame(of)
     if "item" not in frame.columns or len(frame) < 2:
-        raise cr.errors.ParameterError(
-            "what is to be judged needs a column item with two items or more; text beside it"
-        )
+        raise ParameterError("what is to be judged needs a column item with two items or more; text beside it")
     if levels is not None and not 2 <= len(levels) <= 10:
-        raise cr.errors.ParameterError(f"levels are {len(levels)}; give two to ten, worst first")
+        raise ParameterError(f"levels are {len(levels)}; give two to ten, worst first")
     return _classes()[1](frame.with_columns(pl.col("item").cast(pl.String)), levels, annotator, seed)
 
 
@@ -139,7 +138,7 @@ class Asker:
     def judgments(self) -> Any:
         """Return the answers as judgments."""
         if not self.rows:
-            raise cr.errors.JudgmentError("nothing was judged yet; answer in the cell of the widget first")
+            raise JudgmentError("nothing was judged yet; answer in the cell of the widget first")
         names: tuple[str, ...] = ("annotator", "query", "left", "right", "winner")
         if self.levels is not None:
             names = ("annotator", "query", "item", "grade")
@@ -163,7 +162,7 @@ class Asker:
         names = ["query", "item"] if any(query for query, _ in self.texts) else ["item"]
         with warnings.catch_warnings():
             # that little is known yet is why one is asked
-            warnings.simplefilter("ignore", cr.errors.DataWarning)
+            warnings.simplefilter("ignore", DataWarning)
             table = cr.propose(self.judgments(), "uncertainty", items=self.items.select(names), budget=_LOOK_AHEAD)
         for row in table.iter_rows(named=True):
             query, pair = row.get("query") or "", (row["left"], row["right"])
