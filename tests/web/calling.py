@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from starlette.testclient import TestClient
 from tests.web.collecting import campaign
 
-from crowdrank.web.access import OWNER, Invite, join, new_invite, new_token, token_hash
+from crowdrank.web.access import OWNER, Access, Invite, join, new_invite, new_token, token_hash
 from crowdrank.web.app import make_app
 from crowdrank.web.service import Service
 from crowdrank.web.setup import open_collection
@@ -23,7 +23,7 @@ class Called:
     def __init__(self, store, made=None, public_url: str = URL, **keys) -> None:
         self.owner_token = new_token(OWNER)
         self.collection, _ = open_collection(store, made or campaign(**keys), token_hash(self.owner_token))
-        self.service = Service(self.collection, public_url)
+        self.service = Service(Access(self.collection, public_url))
         self.app = make_app(self.service)
         self.client = TestClient(self.app, base_url=public_url)
 

@@ -9,9 +9,8 @@ from tests.web.calling import SAME_SITE, URL, Called, tokens_in
 from tests.web.collecting import campaign, expect_promises
 
 from crowdrank.web.access import OWNER, Access, Buckets, new_token, token_hash
-from crowdrank.web.app import POLICY, ROUTERS
+from crowdrank.web.app import POLICY, ROUTERS, Allow
 from crowdrank.web.collection import Fault, SqliteStore
-from crowdrank.web.routes import Allow
 
 
 @pytest.fixture

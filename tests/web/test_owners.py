@@ -11,7 +11,7 @@ from tests.web.collecting import add_annotator, ask, campaign, collect, expect_p
 from tests.web.test_refit import Inside
 
 from crowdrank.errors import ParameterError
-from crowdrank.web.access import OWNER, new_token, set_annotator_state, token_hash
+from crowdrank.web.access import OWNER, Access, new_token, set_annotator_state, token_hash
 from crowdrank.web.app import make_app
 from crowdrank.web.collection import Fault, SqliteStore
 from crowdrank.web.refit import Refit
@@ -136,7 +136,7 @@ def two(request, tmp_path):
     for store, name in zip(stores, names, strict=True):
         made = campaign("preference" if name == "pairs" else "grade", name=name, lease_seconds=5)
         collection, _ = open_collection(store, made, token_hash(token), beside=names)
-        services.append(Service(collection, f"{URL}/c/{name}"))
+        services.append(Service(Access(collection, f"{URL}/c/{name}")))
     yield TestClient(make_app(*services), base_url=URL), token, services
     for store in set(stores):
         store.close()

@@ -244,7 +244,7 @@ PanelId = Annotated[str, Field(max_length=200, pattern=r"^[ -~]*$"), must_be("wh
 class Invite(Body):
     """An invite that the owner wants."""
 
-    kind: Annotated[Literal["person", "program"], must_be("'person' or 'program'")] = "person"
+    kind: Literal["person", "program"] = "person"
     uses: Annotated[int, Field(ge=1, le=MAX_USES), must_be(f"a whole number from 1 to {MAX_USES}")] = 1
     days: Annotated[int, Field(ge=1, le=3650), must_be("a whole number from 1 to 3650")] = 30
     name: Name | None = None
@@ -254,7 +254,7 @@ class Member(Body):
     """Somebody who is to help to run the campaign; the name is what a login header says of them."""
 
     name: Name
-    role: Annotated[Literal["owner", "reviewer", "viewer"], must_be("'owner', 'reviewer' or 'viewer'")] = "viewer"
+    role: Literal["owner", "reviewer", "viewer"] = "viewer"
 
 
 @dataclass(frozen=True)

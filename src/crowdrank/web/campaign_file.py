@@ -7,6 +7,7 @@ import mimetypes
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -42,6 +43,9 @@ def must_be(words: str) -> WrapValidator:
 
 WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 """Types of fault and their HTTP status; what a value must do, by what pydantic finds of it; questions by kind."""
+
+Json = dict[str, Any]
+"""A JSON object, or a row of a table by its columns."""
 
 CONTENT_TYPES = ("text", "markdown", "image", "audio", "html")
 MAX_CONTENT = 200_000
@@ -90,7 +94,7 @@ def read_items(folder: Path, name: str) -> tuple[Item, ...]:
     return items
 
 
-def item_of_row(row: dict[str, Any], where: str, folder: Path) -> Item:
+def item_of_row(row: Json, where: str, folder: Path) -> Item:
     """The item of one row."""
     cells = {key: "" if value is None else str(value) for key, value in row.items()}
     if not cells["item"].strip():
@@ -111,11 +115,9 @@ def item_of_row(row: dict[str, Any], where: str, folder: Path) -> Item:
         )
     truth, text = None, cells.get("truth", "")
     if text.strip():
-        try:
+        with suppress(ValueError):
             truth = float(text)
-        except ValueError:
-            truth = math.nan
-        if not math.isfinite(truth):
+        if truth is None or not math.isfinite(truth):
             raise ParameterError(f"{where} has truth {text!r}, which is not a number; correct it or leave it blank")
     texts = {name: cells.get(name, "") for name in ("query", "item", "content", "query_content", "explanation")}
     return Item(**texts, content_type=kind, truth=truth)
@@ -212,8 +214,8 @@ def complaint(error: ValidationError) -> ParameterError:
     return ParameterError(f"{'.'.join(map(str, first['loc']))} = {first['input']!r} must {words_of(first)}")
 
 
-def read_questions(tables: Sequence[Any], kind: str) -> tuple[Question, ...]:
-    """Return the questions in the ``[[question]]`` tables of a campaign, everything in them checked."""
+def read_questions(tables: Sequence[Any], kind: str) -> Json:
+    """Return what the ``[[question]]`` tables of a campaign set: all questions, checked, and what the main one says."""
     known = {one.name for one in fields(Question)}
     questions: dict[str, Question] = {}
     for number, table in enumerate(tables, 1):
@@ -245,11 +247,18 @@ def read_questions(tables: Sequence[Any], kind: str) -> tuple[Question, ...]:
                 before = either(sorted(questions)) or "none"
                 raise ParameterError(f"{where} waits for {name!r}, which is no question before it; known: {before}")
         questions[one.name] = one
-    if not any(one.kind == kind and not one.when and one.required for one in questions.values()):
+    asked = tuple(questions.values())
+    main = main_of(asked, kind)
+    if main is None:
         raise ParameterError(
             f"kind = {kind!r} needs a required question of kind {kind!r} without a condition, which the scheme goes by"
         )
-    return tuple(questions.values())
+    return {"questions": asked, "question": main.text, "grades": main.grades, "ties": main.ties}
+
+
+def main_of(questions: Sequence[Question], kind: str) -> Question | None:
+    """Return the question that the scheme goes by: the first of the campaign's kind that everybody has to answer."""
+    return next((one for one in questions if one.kind == kind and one.required and not one.when), None)
 
 
 def holds(question: Question, questions: Sequence[Question], answers: Mapping[str, Any]) -> bool:
@@ -381,17 +390,14 @@ class Settings:
     ] = ""  # fmt: skip
     seed: Annotated[int, Strict(), Field(ge=0, le=2**31)] = 0
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Json:
         """Return the settings as JSON holds them."""
         return asdict(self)
 
     @cached_property
     def main_question(self) -> Question:
         """The question that the scheme and the consensus go by."""
-        for one in self.questions:
-            if one.kind == self.kind and one.required and not one.when:
-                return one
-        return Question(
+        return main_of(self.questions, self.kind) or Question(
             name="", kind=self.kind, text=self.question, grades=self.grades, ties=self.ties, strength=self.strength,
             cant_tell=self.cant_tell,
         )  # fmt: skip
@@ -456,9 +462,7 @@ def campaign_of(document: Mapping[str, Any], folder: Path, name: str = "the camp
     given = {key: value for key, value in document.items() if key not in ("items", "consent")}
     try:
         if isinstance(given.get("question"), list):
-            asked = read_questions(given["question"], str(given["kind"]))
-            main = next(one for one in asked if one.kind == given["kind"] and one.required and not one.when)
-            given |= {"questions": asked, "question": main.text, "grades": main.grades, "ties": main.ties}
+            given |= read_questions(given["question"], str(given["kind"]))
         if (consent := document.get("consent")) is not None:
             given["guidelines"] = _text_file(consent, folder)
         settings = settings_of(given)

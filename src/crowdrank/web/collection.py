@@ -8,6 +8,7 @@ repeats it where another got in its way.
 from __future__ import annotations
 
 import json
+import logging
 import queue
 import random
 import re
@@ -31,7 +32,7 @@ from sqlalchemy.pool import QueuePool
 from ..api import TargetRule, target_rule
 from ..data.files import lock_file, os_reason
 from ..errors import CrowdrankError, MissingExtraError, ParameterError
-from .campaign_file import WORDS, Settings, must_be, words_of
+from .campaign_file import WORDS, Json, Settings, must_be, words_of
 
 try:
     import psycopg
@@ -39,6 +40,7 @@ except ImportError:
     # campaigns in SQLite need none
     psycopg = None  # type: ignore[assignment]
 
+log = logging.getLogger("crowdrank.web")
 STATUSES: dict[str, int] = WORDS["statuses"]
 """Every type of fault and its HTTP status."""
 
@@ -65,7 +67,7 @@ class Fault(CrowdrankError):
         self.detail = detail
         self.retry_after = retry_after
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Json:
         """Return the fault as the body of an answer."""
         return {"error": {"type": self.kind, "message": str(self), **self.detail}}
 
@@ -125,9 +127,7 @@ def open_store(database: str, *, read_only: bool = False, n_threads: int = 12) -
         try:
             psycopg.connect(f"postgresql://{database.split('://', 1)[1]}", connect_timeout=5).close()
         except psycopg.Error as error:
-            shown = (
-                sa.make_url(postgres_url(database)).set(drivername="postgresql").render_as_string(hide_password=True)
-            )
+            shown = sa.make_url(postgres_url(database)).set(drivername="postgresql").render_as_string()
             # what comes behind the first line asks whether the server runs
             why = (str(error).strip().splitlines() or ["no answer"])[0]
             raise ParameterError(f"{shown} cannot be used: {why}; start it, or name another --db") from None
@@ -280,7 +280,8 @@ class SqliteStore:
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.url = str(path)
-        self.clock = Clock()
+        # since 1970 in microseconds, by a clock that only goes forward
+        self._epoch = time.time_ns() // 1000 - time.monotonic_ns() // 1000
         self._lock: IO[bytes] | None = None
         self._reads = ThreadPoolExecutor(N_READERS, "sqlite-read")
         self._readers = _engine(self.url, read_only=True)
@@ -329,9 +330,13 @@ class SqliteStore:
             finally:
                 connection.exec_driver_sql("ROLLBACK")
 
-    def now(self, connection: sa.Connection) -> int:
+    def now(self, connection: sa.Connection | None = None) -> int:
         """Return the server's time, which a clock set back does not turn back."""
-        return self.clock.now()
+        return self._epoch + time.monotonic_ns() // 1000
+
+    def not_before(self, moment: int) -> None:
+        """Go on from a moment that was written down before, if the machine's clock is behind it."""
+        self._epoch += max(0, moment - self.now())
 
     @property
     def n_waiting(self) -> int:
@@ -423,22 +428,6 @@ that only reads, on one consistent snapshot; ``snapshot`` is a connection that s
 """
 
 
-class Clock:
-    """The time since 1970 in microseconds, by a clock that only goes forward."""
-
-    def __init__(self) -> None:
-        self._start = time.time_ns() // 1000
-        self._counter = time.monotonic_ns() // 1000
-
-    def now(self) -> int:
-        """Return the time."""
-        return self._start + time.monotonic_ns() // 1000 - self._counter
-
-    def not_before(self, moment: int) -> None:
-        """Go on from a moment that was written down before, if the machine's clock is behind it."""
-        self._start += max(0, moment - self.now())
-
-
 def _sqlite_fault(error: Exception) -> Exception:
     """What to answer for an error of the database."""
     if not isinstance(error, DBAPIError | sqlite3.Error):
@@ -525,7 +514,7 @@ class Statement:
         rows = [self._row._make(row) for row in cursor.fetchall()]
         return Done(len(rows), rows)
 
-    def run_many(self, db: Session, rows: list[dict[str, Any]]) -> int:
+    def run_many(self, db: Session, rows: list[Json]) -> int:
         """Run the statement with each of these rows of values, in one round trip; return how many rows it changed."""
         if len(rows) < 2:
             return sum(self.run(db, **row).rowcount for row in rows)
@@ -631,11 +620,6 @@ class Session:
     def settings(self) -> Settings:
         """What the campaign asks, of whom, at what cost."""
         return self.collection.settings
-
-    @property
-    def rule(self) -> TargetRule | None:
-        """The scheme where it looks at one target at a time, otherwise ``None``."""
-        return self.collection.rule
 
     @property
     def lease(self) -> int:

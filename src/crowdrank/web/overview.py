@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from .campaign_file import Settings, must_be
+from .campaign_file import Json, Settings, must_be
 from .collection import Fault, JudgmentNumber, Session, sql
 
 _MICROSECONDS_PER_HOUR = 3_600_000_000
@@ -21,7 +21,7 @@ _SKIPPED_BY = 3
 Search = Annotated[str, Field(max_length=200), must_be("a text of up to 200 characters")]
 
 
-def campaign_view(db: Session) -> dict[str, Any]:
+def campaign_view(db: Session) -> Json:
     """Return settings, progress, money and forecast."""
     row = sql.campaign.first(db)
     now = db.now()
@@ -57,7 +57,7 @@ def campaign_view(db: Session) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def fits_of_questions(db: Session) -> dict[str, Any]:
+def fits_of_questions(db: Session) -> Json:
     """Return the latest fit of each question besides the first, ``None`` where there is none yet."""
     if not (asked := db.settings.more_questions):
         return {}
@@ -77,11 +77,11 @@ def fit_of(db: Session, question: str) -> Any:
     return fits[question]
 
 
-def fit_view(db: Session, seq: int) -> dict[str, Any]:
+def fit_view(db: Session, seq: int) -> Json:
     """Return up to which judgment the consensus goes, how old it is, and what went wrong last."""
     fit, last = sql.latest_fit.first(db), sql.last_fit_error.first(db)
-    summary: dict[str, Any] = {}
-    known: dict[str, Any] = {"as_of_seq": 0, "age": None, "method": None, "final": False}
+    summary: Json = {}
+    known: Json = {"as_of_seq": 0, "age": None, "method": None, "final": False}
     if fit is not None:
         age, summary = round((db.now() - fit.finished_at) / 1e6, 1), json.loads(fit.summary)
         known = {"as_of_seq": fit.seq, "age": age, "method": fit.method, "final": bool(fit.is_final)}
@@ -90,7 +90,7 @@ def fit_view(db: Session, seq: int) -> dict[str, Any]:
     return {**known, "newer": seq - known["as_of_seq"], "error": error, **more}
 
 
-def consensus_view(db: Session, query: str | None = None, question: str = "") -> dict[str, Any]:
+def consensus_view(db: Session, query: str | None = None, question: str = "") -> Json:
     """Return the latest consensus with intervals, as ``crowdrank aggregate --format json`` writes it.
 
     Items that got judgments since have what they are by these as ``since_fit``.
@@ -105,7 +105,7 @@ def consensus_view(db: Session, query: str | None = None, question: str = "") ->
     return {**summary["header"], "items": rows, **consensus}
 
 
-def quality_view(db: Session, question: str = "") -> dict[str, Any]:
+def quality_view(db: Session, question: str = "") -> Json:
     """Return the quality of annotators with what to do about each, and how they did on checks."""
     fit, consensus = _of_fit(db, question)
     rows = [json.loads(row.row) for row in sql.qualities.rows(db, fit=fit.id)]
@@ -115,14 +115,14 @@ def quality_view(db: Session, question: str = "") -> dict[str, Any]:
     return {"annotators": rows, "unfitted_checks": checks, **consensus}
 
 
-def agreement_view(db: Session, question: str = "") -> dict[str, Any]:
+def agreement_view(db: Session, question: str = "") -> Json:
     """Return how far annotators agree, and what they are divided on."""
     fit, consensus = _of_fit(db, question)
     summary = json.loads(fit.summary)
     return {**summary["agreement"], "disputed": summary["disputed"], **consensus}
 
 
-def _of_fit(db: Session, question: str) -> tuple[Any, dict[str, Any]]:
+def _of_fit(db: Session, question: str) -> tuple[Any, Json]:
     """The latest fit of a question, and up to which judgment it goes."""
     fit = fit_of(db, question)
     if fit is None:
@@ -134,18 +134,18 @@ def _of_fit(db: Session, question: str) -> tuple[Any, dict[str, Any]]:
     return fit, {"as_of_seq": fit.seq, "newer": seq - fit.seq, "final": bool(fit.is_final)}
 
 
-def settings_view(db: Session) -> dict[str, Any]:
+def settings_view(db: Session) -> Json:
     """Return what the campaign asks, of whom, at what cost."""
     return {"settings": db.settings.plain()}
 
 
-def list_view(db: Session, name: str) -> dict[str, Any]:
+def list_view(db: Session, name: str) -> Json:
     """Return the rows of annotators, invites (their tokens are known to nobody any more) or members."""
     listed = {"annotators": sql.annotators, "invites": sql.invites, "members": sql.members}
     return {name: [row._asdict() for row in listed[name].rows(db)]}
 
 
-def skipped_view(db: Session) -> dict[str, Any]:
+def skipped_view(db: Session) -> Json:
     """Return what several annotators skipped, and why."""
     reasons: dict[int, list[str]] = {}
     for row in sql.skip_reasons.rows(db, skipped=_SKIPPED_BY):
@@ -154,13 +154,13 @@ def skipped_view(db: Session) -> dict[str, Any]:
     return {"skipped": [{"reasons": reasons.get(row.pop("id"), [])[:20], **row} for row in rows]}
 
 
-def spares_view(db: Session) -> dict[str, Any]:
+def spares_view(db: Session) -> Json:
     """Return judgments that came too late for a seat, and whether they are paid."""
     rows = named_rows(db, sql.spare_judgments.rows(db))
     return {"spares": [{**row, "paid": bool(row["paid"])} for row in rows]}
 
 
-def comments_view(db: Session, search: Search = "", before: JudgmentNumber = 2**62) -> dict[str, Any]:
+def comments_view(db: Session, search: Search = "", before: JudgmentNumber = 2**62) -> Json:
     """Return comments that have these words, the latest first, and the number to go on from."""
     words = "".join(f"!{letter}" if letter in "!%_" else letter for letter in search.lower())
     pattern = f"%{words}%" if words else "_%"
@@ -177,13 +177,13 @@ def item_ids(db: Session, about: Sequence[Any] | None = None) -> dict[int, str]:
     return {row.id: row.item for row in sql.names_of_items.rows(db, items=sorted(items))}
 
 
-def named_rows(db: Session, rows: Sequence[Any]) -> list[dict[str, Any]]:
+def named_rows(db: Session, rows: Sequence[Any]) -> list[Json]:
     """Return rows by their columns, with the owner's ids of the items that they are about."""
     ids = item_ids(db, rows)
     return [{**row._asdict(), "items": [ids[one] for one in json.loads(row.items)]} for row in rows]
 
 
-def check_accuracies(db: Session) -> dict[str, dict[str, Any]]:
+def check_accuracies(db: Session) -> dict[str, Json]:
     """Return how each annotator did on items of known truth, and whether that is worse than chance (binomial, 1 %)."""
     if not db.settings.checks:
         return {}
@@ -203,9 +203,7 @@ def check_accuracies(db: Session) -> dict[str, dict[str, Any]]:
     return accuracies
 
 
-def check_result(
-    settings: Settings, answer: dict[str, Any], items: list[int], truths: dict[int, float]
-) -> tuple[int, float]:
+def check_result(settings: Settings, answer: Json, items: list[int], truths: dict[int, float]) -> tuple[int, float]:
     """Return whether an answer on items of known truth is right, and how often a guess would be."""
     if "cant_tell" in answer:
         return 0, 0.0
@@ -222,7 +220,7 @@ def check_result(
     return int(2 * right > len(pairs)), 0.5
 
 
-def course_and_findings(db: Session) -> dict[str, Any]:
+def course_and_findings(db: Session) -> Json:
     """Return findings, how doubt fell with money so far, and what the next judgments are expected to buy.
 
     Doubt is the mean half-width of the items' intervals. It is taken to fall as a power of the number of judgments,
@@ -230,7 +228,7 @@ def course_and_findings(db: Session) -> dict[str, Any]:
     """
     rows = sql.course.rows(db)
     known = [(row.seq, row.doubt) for row in rows if row.doubt and row.seq][-20:]
-    ahead: list[dict[str, Any]] = []
+    ahead: list[Json] = []
     power = 0.5
     if known:
         if len(known) >= 5 and known[-1][0] >= 1.5 * known[0][0]:

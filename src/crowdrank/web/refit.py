@@ -14,8 +14,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from .collection import Collection, PostgresStore, Session, record_event, sql
-from .service import log
+from .campaign_file import Json
+from .collection import Collection, PostgresStore, Session, log, record_event, sql
 from .setup import metadata, nothing_left, set_campaign_state, target_key, target_row
 
 FIT_SECONDS = 1_800.0
@@ -43,10 +43,8 @@ class Worker:
     """The process that fits, and the lines that it says."""
 
     def __init__(self, database: str, kind: str = "") -> None:
-        command = [sys.executable, "-m", "crowdrank.web.refit_worker"]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-        )
+        command, pipe = [sys.executable, "-m", "crowdrank.web.refit_worker"], subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, encoding="utf-8")
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         threading.Thread(target=self._listen, name="refit-lines", daemon=True).start()
         try:
@@ -56,7 +54,7 @@ class Worker:
             self.end()
             raise
 
-    def ask(self, command: dict[str, Any]) -> None:
+    def ask(self, command: Json) -> None:
         """Send a command."""
         assert self.process.stdin is not None
         try:
@@ -65,7 +63,7 @@ class Worker:
         except OSError:
             raise FitError("the fitting process has ended") from None
 
-    def answer(self, timeout: float) -> dict[str, Any]:
+    def answer(self, timeout: float) -> Json:
         """Return the next line that the process says."""
         try:
             line = self._lines.get(timeout=max(timeout, 0.0))
@@ -215,7 +213,7 @@ class Refit:
         if not self._stopping:
             log.warning({"event": event, "reason": str(error)[:200]})
 
-    def _said(self, worker: Worker, **command: Any) -> Iterator[dict[str, Any]]:
+    def _said(self, worker: Worker, **command: Any) -> Iterator[Json]:
         """Give a command, and return the lines that the process says to it."""
         until = time.monotonic() + self.fit_seconds
         worker.ask({"campaign": self.collection.id, **command})

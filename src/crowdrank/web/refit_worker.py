@@ -29,8 +29,8 @@ from ..errors import CrowdrankError, ParameterError
 from ..io.judgments import read_judgments
 from ..io.results import to_json
 from ..review.sentences import DOUBTS
-from .campaign_file import Settings
-from .collection import Collection, Session, Store, open_store, sql
+from .campaign_file import Json, Settings
+from .collection import Collection, Result, Session, Store, open_store, sql
 from .overview import item_ids
 from .transfer import all_judgments, is_usable, items_of, judgment_frame, plain_judgment, question_rows, with_ids
 
@@ -61,7 +61,7 @@ _CHOOSES_ANNOTATORS = "information"
 """The scheme that weighs what is known of each annotator."""
 
 
-Say = Callable[[dict[str, Any]], None]
+Say = Callable[[Json], None]
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Snapshot:
     changes: int
     settings: Settings
     money: int
-    rows: list[dict[str, Any]]
+    rows: list[Json]
     """The judgments that count and say something; ``others`` are counted too, with answers to other questions only."""
-    others: list[dict[str, Any]]
+    others: list[Json]
     items: list[Any]
     offered: list[Any]
     taken: dict[str, int]
@@ -95,11 +95,11 @@ class Snapshot:
 _BLANK = Settings(name="warm up", kind="preference", budget=1)
 
 
-def _read(store: Store, campaign: int, operation: Callable[..., Any], *args: Any) -> Any:
+def _read(store: Store, campaign: int, operation: Callable[..., Result], *args: Any) -> Result:
     """What an operation of (db, ...) finds in a campaign as it stands at this moment."""
     collection = Collection(campaign, _BLANK, store, Path(), revision=-1)
 
-    def read(db: Session) -> Any:
+    def read(db: Session) -> Result:
         collection.follow(db)
         return operation(db, *args)
 
@@ -111,7 +111,7 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
 
     def read(db: Session) -> Snapshot:
         row = sql.campaign.first(db)
-        rows, others = list[dict[str, Any]](), list[dict[str, Any]]()
+        rows, others = list[Json](), list[Json]()
         for one in all_judgments(db):
             (rows if is_usable(one) else others).append(one)
         return Snapshot(
@@ -121,16 +121,15 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
             sql.active_annotators.rows(db), sql.reviews.rows(db),
         )  # fmt: skip
 
-    snapshot: Snapshot = _read(store, campaign, read)
-    return snapshot
+    return _read(store, campaign, read)
 
 
 def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
     """Find the consensus, say it in pieces, and return it for the next start."""
     settings, names = snapshot.settings, snapshot.names
     # what reviewers decided: items of known grade, or judgments of an annotator who is trusted
-    known: dict[str, Any] = {}
-    decisions: list[dict[str, Any]] = []
+    known: Json = {}
+    decisions: list[Json] = []
     if settings.kind != "grade":
         decisions = [
             {**with_ids(json.loads(row.answer), names), "query": row.query, "annotator": REVIEW, "time": row.at / 1e6,
@@ -176,7 +175,7 @@ def fit_questions(snapshot: Snapshot, say: Say) -> None:
     """Find and say the consensus of each further question; of several classes, the set of those that hold."""
     for question in snapshot.settings.more_questions:
         say({"begun": True, "question": question.name, "seq": snapshot.seq, "changes": snapshot.changes})
-        ended: dict[str, Any] = {"method": "", "summary": None}
+        ended: Json = {"method": "", "summary": None}
         rows = list(question_rows(snapshot.settings, question, [*snapshot.rows, *snapshot.others]))
         try:
             if question.kind == "choice" and question.several and rows:
@@ -199,7 +198,7 @@ def fit_questions(snapshot: Snapshot, say: Say) -> None:
         say({"done": True, "seq": snapshot.seq, "n_proposals": None, **ended})
 
 
-def _say_labels(snapshot: Snapshot, rows: list[dict[str, Any]], say: Say) -> dict[str, Any]:
+def _say_labels(snapshot: Snapshot, rows: list[Json], say: Say) -> Json:
     """Say which of several classes hold of each item; return what there is to say of all."""
     given: dict[tuple[int, str], list[str]] = {}
     for row in rows:
@@ -231,8 +230,8 @@ def _say_pieces(say: Say, piece: str, rows: list[list[Any]]) -> None:
 
 
 def _say_consensus(
-    snapshot: Snapshot, consensus: Any, judgments: Any, judged: list[dict[str, Any]], more: Mapping[str, Any], say: Say
-) -> dict[str, Any]:
+    snapshot: Snapshot, consensus: Any, judgments: Any, judged: list[Json], more: Mapping[str, Any], say: Say
+) -> Json:
     """Say a consensus and the quality of annotators, with more of each; return what there is to say of all."""
     level = _LEVEL if consensus.uncertainty is not None else None
     document = to_json(consensus, quality=False, level=level, covariance=False, replicates=False)
@@ -297,7 +296,7 @@ def _read_touched(db: Session, held: Held) -> tuple[int, Settings, Any, Any]:
     return seq, settings, [(one, plain_judgment(settings, one, ids)) for one in rows], ids
 
 
-def _audit(snapshot: Snapshot, frame: Any) -> dict[str, Any]:
+def _audit(snapshot: Snapshot, frame: Any) -> Json:
     """Whether each program may stand in for people, by those who judged the same; nothing where nobody can say."""
     kinds = {row["annotator"]: row["annotator_kind"] for row in snapshot.rows}
     people = [name for name, kind in kinds.items() if kind == "person"]
@@ -311,7 +310,7 @@ def _audit(snapshot: Snapshot, frame: Any) -> dict[str, Any]:
         return {}
 
 
-def _over_time(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+def _over_time(snapshot: Snapshot) -> dict[str, Json]:
     """Of each annotator the median pace, and how far the others agree with them in up to twelve parts of their work."""
     by_target = defaultdict[Any, list[tuple[str, Any]]](list)
     judged: list[tuple[str, Any, Any]] = []
@@ -332,7 +331,7 @@ def _over_time(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
         if others:
             near = [1 - abs(answer - one) / span if isinstance(one, int) else float(answer == one) for one in others]
             series[who].append(sum(near) / len(near))
-    told: dict[str, dict[str, Any]] = {}
+    told: dict[str, Json] = {}
     for who, pace in seconds.items():
         values = series[who]
         n_parts = min(12, len(values) // 5)
@@ -342,12 +341,12 @@ def _over_time(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     return told
 
 
-def _width(row: dict[str, Any]) -> float | None:
+def _width(row: Json) -> float | None:
     """How wide the interval of an item is."""
     return None if row.get("lower") is None else row["upper"] - row["lower"]
 
 
-def _quality_rows(consensus: Any, judgments: Any, agreed: dict[str, Any], alone: set[str]) -> list[dict[str, Any]]:
+def _quality_rows(consensus: Any, judgments: Any, agreed: Json, alone: set[str]) -> list[Json]:
     """Annotators with their quality and what to do about each; of whom nothing is known, nothing is said.
 
     Who may be guessing for all that is known is ``unsure``, never to be kept; where all together agree no more than
@@ -400,7 +399,7 @@ def _say_wishes(snapshot: Snapshot, judgments: Any, say: Say) -> int | None:
     def with_queries(rows: list[Any], columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
         return columns if single else {"query": [row.query for row in rows], **columns}
 
-    def targets(requests: pl.DataFrame) -> Iterator[tuple[dict[str, Any], str, list[int]]]:
+    def targets(requests: pl.DataFrame) -> Iterator[tuple[Json, str, list[int]]]:
         for row in requests.iter_rows(named=True):
             query = row.get("query", "") or ""
             yield row, query, sorted(snapshot.by_id[query, row[side]] for side in sides)
@@ -408,7 +407,7 @@ def _say_wishes(snapshot: Snapshot, judgments: Any, say: Say) -> int | None:
     held = [json.loads(row.items) for row in snapshot.offered]
     waiting = {side: [names[items[place]] for items in held] for place, side in enumerate(sides)}
     waiting["annotator"] = [row.annotator for row in snapshot.offered]
-    how: dict[str, Any] = {
+    how: Json = {
         "scheme": settings.scheme, "params": dict(settings.params), "budget": money, "seed": settings.seed,
         "items": with_queries(snapshot.items, {"item": list(names.values())}), "least_gain": settings.least_gain,
         "open": with_queries(snapshot.offered, waiting) if held else None,
@@ -448,7 +447,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
-    def say(line: dict[str, Any]) -> None:
+    def say(line: Json) -> None:
         out.write(json.dumps(line, allow_nan=False) + "\n")
         out.flush()
 
@@ -469,9 +468,9 @@ def main() -> None:
 
 def warm_up(kind: str) -> None:
     """Fit made-up judgments, so that all that a fit needs is loaded before anybody waits for one."""
-    said: dict[str, Any] = {"query": "", "time": 0.0, "counted": True, "annotator_kind": "person"}
+    said: Json = {"query": "", "time": 0.0, "counted": True, "annotator_kind": "person"}
     items = [SimpleNamespace(query="", item=name, id=number) for number, name in enumerate("abcd")]
-    answers: dict[str, list[dict[str, Any]]] = {
+    answers: dict[str, list[Json]] = {
         "grade": [{"item": name, "grade": place % 2} for place, name in enumerate("abcd")],
         "preference": [{"left": one, "right": two, "winner": "left"} for one, two in combinations("abcd", 2)],
         "ranking": [{"order": [["a"], ["b"], ["c"], ["d"]]}],

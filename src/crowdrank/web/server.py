@@ -8,7 +8,7 @@ import re
 import socket
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ import uvicorn
 
 from ..data.files import os_reason
 from ..errors import ParameterError
-from .access import OWNER, token_hash
+from .access import OWNER, Access, token_hash
 from .access import new_token as fresh_token
 from .app import make_app
 from .campaign_file import read_campaign
-from .collection import Collection, Store, open_store, sql
+from .collection import Collection, open_store, sql
 from .refit import Refit
 from .service import Service, log_to_stderr
 from .setup import open_collection
@@ -107,19 +107,13 @@ def open_campaigns(options: Options, owner_hash: str = "") -> Iterator[list[tupl
     """Hold every campaign, whether it was laid out just now with this owner, and its place."""
     campaigns = [read_campaign(path) for path in options.campaigns]
     names = [one.settings.name for one in campaigns]
-    stores: dict[str, Store] = {}
-    try:
-        for path in options.campaigns:
-            name = options.database(path)
-            if name not in stores:
-                stores[name] = open_store(name)
+    databases = [options.database(path) for path in options.campaigns]
+    with ExitStack() as opened:
+        stores = {name: opened.enter_context(closing(open_store(name))) for name in dict.fromkeys(databases)}
         yield [
-            (*open_collection(stores[options.database(path)], campaign, owner_hash, beside=names), place)
-            for path, campaign, place in zip(options.campaigns, campaigns, options.places(names), strict=True)
+            (*open_collection(stores[name], campaign, owner_hash, beside=names), place)
+            for name, campaign, place in zip(databases, campaigns, options.places(names), strict=True)
         ]
-    finally:
-        for store in stores.values():
-            store.close()
 
 
 def run(options: Options) -> None:
@@ -153,9 +147,8 @@ def build_app(options: Options) -> Any:
     services: list[Service] = []
     works: list[Refit | Webhook] = []
     for collection, _, place in opened.enter_context(open_campaigns(options)):
-        service = Service(
-            collection, options.url + place, behind_proxy=options.behind_proxy, login_header=options.login_header
-        )
+        url, proxied, login = options.url + place, options.behind_proxy, options.login_header
+        service = Service(Access(collection, url, behind_proxy=proxied, login_header=login))
         services.append(service)
         if options.refit:
             service.refit = Refit(collection)
@@ -181,12 +174,11 @@ def announce(options: Options, token_file: str | None, *, new_token: bool = Fals
     if kept is not None:
         # a token that cannot be kept opens nothing: it is on disk before there is anything to open
         try:
-            handle = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            kept.touch(0o600)
+            kept.write_text(token + "\n", "utf-8")
         except OSError as error:
             words = f"--token-file {kept} cannot be written: {os_reason(error)}; name another file"
             raise ParameterError(words) from None
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(token + "\n")
     opens = False
     lines, at = [], ""
     try:

@@ -13,6 +13,7 @@ import math
 import random
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
@@ -22,12 +23,12 @@ from urllib.parse import quote, urlsplit
 
 from . import submitting
 from .access import Access
-from .collection import Collection, Fault, Session, expect_found, record_event, savepoint, sql
+from .campaign_file import Json
+from .collection import Fault, Session, expect_found, record_event, savepoint, sql
 from .overview import check_result
 from .submitting import LABELS, Claim, Stored, Submission, active_annotator, kept_answer, shown_answer, shown_value
 
-log = logging.getLogger("crowdrank.web")
-_BOUNDS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+_BOUNDS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, math.inf)
 
 
 class JsonLines(logging.Formatter):
@@ -38,10 +39,8 @@ class JsonLines(logging.Formatter):
         fields = record.msg if isinstance(record.msg, dict) else {"event": "log", "message": record.getMessage()}
         if record.exc_info and record.exc_info[0] is not None:
             # where, not what: a message may hold what somebody sent
-            trace = record.exc_info[2]
-            while trace is not None and trace.tb_next is not None:
-                trace = trace.tb_next
-            where = "" if trace is None else f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}"
+            inmost = list(traceback.walk_tb(record.exc_info[2]))[-1:]
+            where = "".join(f"{frame.f_code.co_name}:{line}" for frame, line in inmost)
             fields = {**fields, "error": record.exc_info[0].__name__, "where": where}
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         return json.dumps({"at": f"{at}.{int(record.msecs):03}Z", "level": record.levelname.lower(), **fields})
@@ -71,10 +70,9 @@ class Telemetry:
         """Count a call and how long it took."""
         self.calls[route, status] += 1
         self.seconds[route] += seconds  # type: ignore[assignment]
-        bound = next((bound for bound in _BOUNDS if seconds <= bound), float("inf"))
-        self.buckets[route, bound] += 1
+        self.buckets[route, next(bound for bound in _BOUNDS if seconds <= bound)] += 1
 
-    def text(self, gauges: dict[str, Any]) -> str:
+    def text(self, gauges: Json) -> str:
         """Return everything in the text format of Prometheus."""
         lines = ["# TYPE crowdrank_calls_total counter"]
         for (route, status), number in sorted(self.calls.items()):
@@ -82,9 +80,9 @@ class Telemetry:
         lines.append("# TYPE crowdrank_call_seconds histogram")
         for route in sorted(self.seconds):
             below = 0
-            for bound in (*_BOUNDS, float("inf")):
+            for bound in _BOUNDS:
                 below += self.buckets[route, bound]
-                name = "+Inf" if bound == float("inf") else f"{bound:g}"
+                name = "+Inf" if bound == math.inf else f"{bound:g}"
                 lines.append(f'crowdrank_call_seconds_bucket{{route="{route}",le="{name}"}} {below}')
             lines.append(f'crowdrank_call_seconds_sum{{route="{route}"}} {self.seconds[route]:.6f}')
             lines.append(f'crowdrank_call_seconds_count{{route="{route}"}} {below}')
@@ -100,13 +98,13 @@ _MOST_CONTENTS = 5_000
 """Contents of items that are kept in memory."""
 
 
-def shown_request(db: Session, request: int) -> dict[str, Any]:
+def shown_request(db: Session, request: int) -> Json:
     """Return a request as its annotator sees it."""
     row = sql.request_with_query.first(db, request=request)
     return _show_request(db, row.id, row.shown, row.lease_until)
 
 
-def _show_request(db: Session, request: int, shown: str, lease_until: int, place: str = "requests") -> dict[str, Any]:
+def _show_request(db: Session, request: int, shown: str, lease_until: int, place: str = "requests") -> Json:
     """A request as its annotator sees it: never an id of the owner's; with html or a file as the path to it."""
     order, settings = json.loads(shown), db.settings
     contents = item_contents(db, order["order"])
@@ -118,7 +116,7 @@ def _show_request(db: Session, request: int, shown: str, lease_until: int, place
         items.append({"label": label, "content": content, "content_type": content_type})
     # where items are more than plain text, the query may be Markdown too
     query = {"content": contents[0][2], "content_type": "text" if contents[0][1] == "text" else "markdown"}
-    more: dict[str, Any] = {"cant_tell": True} if settings.cant_tell else {}
+    more: Json = {"cant_tell": True} if settings.cant_tell else {}
     if settings.questions:
         more = {"questions": [asdict(one) for one in settings.questions]}
     return {
@@ -130,12 +128,10 @@ def _show_request(db: Session, request: int, shown: str, lease_until: int, place
 def shown_item(db: Session, annotator: int, request: int, label: str, *, practice: bool = False) -> Any:
     """Return content and type of an item of a request that the annotator holds or answered."""
     submitting.expect_active(sql.annotator.first(db, annotator=annotator))
+    rows = sql.requests.rows(db, requests=[request], annotator=annotator)
     if practice:
-        row = next((one for one in sql.practice.rows(db, annotator=annotator) if one.id == request), None)
-    else:
-        row = sql.request_with_query.first(db, request=request)
-        row = None if row is None or row.annotator != annotator else row
-    order = [] if row is None else json.loads(row.shown)["order"]
+        rows = [one for one in sql.practice.rows(db, annotator=annotator) if one.id == request]
+    order = json.loads(rows[0].shown)["order"] if rows else []
     place = LABELS.find(label) if len(label) == 1 else -1
     if not 0 <= place < len(order):
         raise Fault("not_found", "there is no such item of a request of yours")
@@ -156,13 +152,13 @@ def item_contents(db: Session, items: list[int]) -> list[tuple[str, str, str]]:
     return [content for content in (contents[item] for item in items) if content is not None]
 
 
-def about_me(db: Session, annotator: int) -> dict[str, Any]:
+def about_me(db: Session, annotator: int) -> Json:
     """Return what an annotator may know of themselves and of the campaign."""
     me = submitting.expect_active(sql.annotator.first(db, annotator=annotator))
     settings = db.settings
     recent = sql.recent_judgments.rows(db, annotator=annotator, limit=submitting.MAX_UNDO)
     seconds = sorted(row.seconds for row in recent if row.seconds is not None)
-    facts: dict[str, Any] = {
+    facts: Json = {
         "name": me.name, "kind": me.kind, "n_answered": me.n_answered, "message": me.message,
         "n_open": sql.n_held.number(db, annotator=annotator),
         "recent": [
@@ -189,7 +185,7 @@ def about_me(db: Session, annotator: int) -> dict[str, Any]:
     return facts
 
 
-def welcome(settings: Any) -> dict[str, Any]:
+def welcome(settings: Any) -> Json:
     """Return what people read before they join."""
     names = ("name", "kind", "about", "asked_by", "duration", "pay", "per_person", "language")
     return {name: getattr(settings, name) for name in names}
@@ -210,12 +206,11 @@ _MOST_SHOWN = 300
 """Characters of an item in a list of one's own answers."""
 
 
-def own_history(db: Session, annotator: int, before: int, limit: int, search: str) -> dict[str, Any]:
+def own_history(db: Session, annotator: int, before: int, limit: int, search: str) -> Json:
     """Return own judgments behind a number, the latest first, whose contents, answer or comment have these words."""
-    found: list[dict[str, Any]] = []
+    found: list[Json] = []
     words = search.casefold()
-    while len(found) < limit:
-        rows = sql.own_history.rows(db, annotator=annotator, before=before, limit=200)
+    while rows := sql.own_history.rows(db, annotator=annotator, before=before, limit=200):
         for row in rows:
             before = row.seq
             one = {
@@ -233,8 +228,6 @@ def own_history(db: Session, annotator: int, before: int, limit: int, search: st
             found.append(one)
             if len(found) == limit:
                 return {"judgments": found, "next_before": before}
-        if len(rows) < 200:
-            break
     return {"judgments": found, "next_before": None}
 
 
@@ -250,7 +243,7 @@ def _scale(settings: Any) -> Any:
 _MOST_PAIRS = 2_000
 
 
-def shown_practice(db: Session, annotator: int) -> dict[str, Any]:
+def shown_practice(db: Session, annotator: int) -> Json:
     """Return how far an annotator is, and what they practise on next as they see a request, begun here if new."""
     who = active_annotator(db, annotator)
     if not db.settings.training or who.kind != "person" or who.trained_at is not None:
@@ -281,7 +274,7 @@ def shown_practice(db: Session, annotator: int) -> dict[str, Any]:
     return {"state": "going", "n": n_answered + 1, "of": n_asked, "request": shown_row}
 
 
-def answer_practice(db: Session, annotator: int, number: int, answer: Any) -> dict[str, Any]:
+def answer_practice(db: Session, annotator: int, number: int, answer: Any) -> Json:
     """Keep an answer to practice, and return what was expected, why, and how far the annotator is."""
     active_annotator(db, annotator)
     rows = sql.practice.rows(db, annotator=annotator)
@@ -308,12 +301,12 @@ def answer_practice(db: Session, annotator: int, number: int, answer: Any) -> di
     return {**told, "state": state, "n_right": n_right, "of": n_asked, "needed": needed}
 
 
-def feedback(db: Session, order: list[int], kept: dict[str, Any]) -> dict[str, Any]:
+def feedback(db: Session, order: list[int], kept: Json) -> Json:
     """Return whether an answer on items of known truth is right, what was expected, and why."""
     rows = {row.id: row for row in sql.known_items.rows(db)}
     truths = {item: rows[item].truth for item in order}
     right, _ = check_result(db.settings, kept, list(order), truths)
-    expected: dict[str, Any] = {"grade": round(truths[order[0]])}
+    expected: Json = {"grade": round(truths[order[0]])}
     if db.settings.kind == "preference":
         expected = {"winner": "a" if truths[order[0]] > truths[order[1]] else "b"}
     elif db.settings.kind == "ranking":
@@ -346,12 +339,9 @@ Result = TypeVar("Result")
 class Service:
     """All that routes need."""
 
-    def __init__(
-        self, collection: Collection, public_url: str, *, behind_proxy: bool = False, login_header: str = ""
-    ) -> None:
-        self.collection = collection
-        self.access = Access(collection, public_url, behind_proxy=behind_proxy, login_header=login_header)
-        self.place = urlsplit(public_url).path
+    def __init__(self, access: Access) -> None:
+        self.access, self.collection = access, access.collection
+        self.place = urlsplit(access.public_url).path
         """Where the pages of this campaign are, below the root where there are several."""
         self.telemetry = Telemetry()
         self.started = time.monotonic()
@@ -366,11 +356,11 @@ class Service:
         """Run an operation of (db, ...) that only reads."""
         return await asyncio.wrap_future(self.collection.submit_read(operation, *args, **keys))
 
-    async def submit(self, annotator: int, submission: Submission, *, next: bool) -> dict[str, Any]:
+    async def submit(self, annotator: int, submission: Submission, *, next: bool) -> Json:
         """Keep a judgment and, where asked for, give out the next request and tell how a check went."""
         together = next and self.collection.store.dialect == "sqlite"
 
-        def keep(db: Session) -> tuple[Stored, dict[str, Any]]:
+        def keep(db: Session) -> tuple[Stored, Json]:
             stored = submitting.submit(db, annotator, submission, next=together)
             return stored, {} if stored.next is None else {"next": _show_requests(db, stored.next, annotator)}
 
@@ -386,19 +376,15 @@ class Service:
     async def submit_all(self, annotator: int, submissions: list[Submission]) -> list[Stored | Fault]:
         """Keep several judgments in one transaction; each is kept or refused on its own."""
         answers = await self.write(_submit_all, annotator, submissions)
-        for one in answers:
-            if isinstance(one, Stored):
-                self.telemetry.events["replays" if one.replayed else "judgments"] += 1
+        stored = [one for one in answers if isinstance(one, Stored)]
+        self.telemetry.events.update("replays" if one.replayed else "judgments" for one in stored)
         return answers
 
-    async def claim(self, annotator: int, n: int = 1, lease_seconds: int | None = None) -> dict[str, Any]:
+    async def claim(self, annotator: int, n: int = 1, lease_seconds: int | None = None) -> Json:
         """Give out requests, as the annotator sees them."""
-
-        def give_out(db: Session) -> dict[str, Any]:
-            claimed = submitting.claim(db, annotator, n, lease_seconds)
-            return _show_requests(db, claimed, annotator)
-
-        return await self.write(give_out)
+        return await self.write(
+            lambda db: _show_requests(db, submitting.claim(db, annotator, n, lease_seconds), annotator)
+        )
 
 
 def _submit_all(db: Session, annotator: int, submissions: list[Submission]) -> list[Stored | Fault]:
@@ -420,7 +406,7 @@ def _submit_all(db: Session, annotator: int, submissions: list[Submission]) -> l
     return answers
 
 
-def _show_requests(db: Session, given_out: Claim, annotator: int) -> dict[str, Any]:
+def _show_requests(db: Session, given_out: Claim, annotator: int) -> Json:
     """Requests as the annotator sees them, or why there are none."""
     shown = []
     if given_out.requests:
@@ -429,7 +415,7 @@ def _show_requests(db: Session, given_out: Claim, annotator: int) -> dict[str, A
         # contents that are not known yet are read at once, not one by one
         item_contents(db, [item for row in rows for item in json.loads(row.shown)["order"]])
         shown = [_show_request(db, row.id, row.shown, row.lease_until) for row in rows]
-    answer: dict[str, Any] = {"requests": shown}
+    answer: Json = {"requests": shown}
     if given_out.reason is not None:
         answer["reason"] = given_out.reason
     if given_out.retry_after is not None:

@@ -18,12 +18,12 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKey, Integer,
 from sqlalchemy.schema import CreateColumn
 
 from ..errors import ParameterError
-from .campaign_file import Campaign, Item, Settings, changed_settings
+from .campaign_file import Campaign, Item, Json, Settings, changed_settings
 from .collection import Collection, Fault, Session, SqliteStore, Store, record_event, sql
 
 metadata = MetaData()
 _Id = BigInteger().with_variant(Integer, "sqlite")
-_TYPES: dict[str, Any] = {"text": Text(), "number": BigInteger(), "real": sa.Double(), "id": _Id, "ref": _Id}
+_TYPES: Json = {"text": Text(), "number": BigInteger(), "real": sa.Double(), "id": _Id, "ref": _Id}
 
 
 def _column(words: str) -> Column[Any]:
@@ -147,13 +147,13 @@ def open_collection(
         # the clock goes on from the last moment on record, should the machine's be behind it
         latest = sql.latest_event.first(db).at
         if isinstance(store, SqliteStore) and latest is not None:
-            store.clock.not_before(latest)
+            store.not_before(latest)
         if settings != former:
             # what was edited comes into force
             plain = json.dumps(settings.plain())
             sql.update_settings.run(db, settings=plain, budget=settings.budget, scheme=settings.scheme)
             sql.raise_most.run(db, most=settings.overlap_max)
-            rule = db.rule
+            rule = collection.rule
             if rule is not None and not hasattr(rule.rule, "good_from"):
                 sql.raise_wanted.run(db, wanted=min(rule.most, settings.overlap_max))
             record_event(db, "owner", "settings", {"budget": settings.budget})
@@ -203,7 +203,7 @@ def target_key(items: list[int], *, is_check: bool = False) -> str:
 
 def target_row(
     collection: Collection, query: str, items: list[int], wanted: int, *, is_check: bool = False, priority: float = 0.0
-) -> dict[str, Any]:
+) -> Json:
     """Return a target as its table holds it."""
     return {
         "campaign": collection.id, "query": query, "items": json.dumps(sorted(items)),
@@ -213,7 +213,7 @@ def target_row(
     }  # fmt: skip
 
 
-def _targets(collection: Collection, items: list[Any]) -> Iterator[dict[str, Any]]:
+def _targets(collection: Collection, items: list[Any]) -> Iterator[Json]:
     """What the campaign asks about at first."""
     settings, rule = collection.settings, collection.rule
     wanted = min(rule.n_wanted([]), settings.overlap_max) if rule is not None else 1
@@ -274,7 +274,7 @@ def insert_items(db: Session, items: tuple[Item, ...]) -> None:
     insert_rows(db.connection, "item", ({**vars(item), "campaign": db.id} for item in items))
 
 
-def insert_rows(connection: sa.Connection, table: str, rows: Iterator[dict[str, Any]]) -> None:
+def insert_rows(connection: sa.Connection, table: str, rows: Iterator[Json]) -> None:
     """Insert rows, some thousand at a time."""
     while part := list(islice(rows, _ROWS_AT_ONCE)):
         connection.execute(sa.insert(metadata.tables[table]), part)

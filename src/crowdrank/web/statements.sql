@@ -276,7 +276,7 @@ UPDATE request SET seat = NULL WHERE id = :request
 -- name: uncount_judgment
 UPDATE judgment SET counted = 0 WHERE submission = :submission
 
--- What annotators see: web/service, web/routes
+-- What annotators see: web/service, web/app
 
 -- name: request_with_query
 SELECT r.id, r.annotator, r.shown, r.lease_until, r.state, t.query FROM request r

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from .campaign_file import Item, Settings, expect_truth, item_of_row, must_be, settings_of
+from .campaign_file import Item, Json, Settings, expect_truth, item_of_row, must_be, settings_of
 from .collection import Body, Collection, Fault, Id, Session, blaming_field, expect_found, record_event, sql
 from .overview import check_accuracies, fit_of, fits_of_questions, item_ids
 from .setup import MAX_TARGETS, insert_items, insert_rows, target_key, target_row
@@ -34,14 +34,13 @@ Page = Annotated[int, Field(ge=0, le=1_000_000), must_be("the number of a page")
 def items_view(
     db: Session, search: str = "", sort: Sort = "rank", descending: bool = False, page: Page = 0, which: str = "all",
     question: str = "",
-) -> dict[str, Any]:  # fmt: skip
+) -> Json:  # fmt: skip
     """Return a page of items with their content and what the latest consensus on a question says of them."""
     fit = fit_of(db, question)
     text = search[:200].strip().lower()
     named = {"fit": 0 if fit is None else fit.id, "search": text, "like": f"%{text}%", "which": which}
-    rows = sql.items_page.rows(
-        db, sort=sort, sign=-1 if descending else 1, limit=PAGE_ROWS, offset=page * PAGE_ROWS, **named
-    )
+    at = {"limit": PAGE_ROWS, "offset": page * PAGE_ROWS}
+    rows = sql.items_page.rows(db, sort=sort, sign=-1 if descending else 1, **at, **named)
     decided = {row.items for row in sql.reviews.rows(db)}
     return {
         "items": [
@@ -58,7 +57,7 @@ def items_view(
     }  # fmt: skip
 
 
-def item_view(db: Session, item: Id) -> dict[str, Any]:
+def item_view(db: Session, item: Id) -> Json:
     """Return an item with everything that was said of it: judgments, comments, skips, decisions; who and when."""
     row = expect_found(sql.item.first(db, item=item), "item")
     fit = sql.latest_fit.first(db)
@@ -100,10 +99,10 @@ class Mended(Body):
 class Added(Body):
     """Items to add: rows with the columns of the campaign's table."""
 
-    items: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_ADDED), must_be("a list of items")]
+    items: Annotated[list[Json], Field(min_length=1, max_length=MAX_ADDED), must_be("a list of items")]
 
 
-def add_items(db: Session, rows: list[dict[str, Any]], actor: str) -> int:
+def add_items(db: Session, rows: list[Json], actor: str) -> int:
     """Add items to a campaign that runs, with what is asked about them; return how many."""
     known = {(row.query, row.item): row.id for row in sql.items.rows(db)}
     items: list[Item] = []
@@ -120,7 +119,7 @@ def add_items(db: Session, rows: list[dict[str, Any]], actor: str) -> int:
     members: dict[str, list[int]] = {}
     for row in sql.items.rows(db):
         members.setdefault(row.query, []).append(row.id)
-    targets: list[dict[str, Any]] = []
+    targets: list[Json] = []
     for query in sorted({one.query for one in items}):
         targets += _new_targets(db.collection, query, members[query], before)
     if len(targets) > MAX_TARGETS:
@@ -131,7 +130,7 @@ def add_items(db: Session, rows: list[dict[str, Any]], actor: str) -> int:
     return len(items)
 
 
-def _new_targets(collection: Collection, query: str, members: list[int], before: set[int]) -> list[dict[str, Any]]:
+def _new_targets(collection: Collection, query: str, members: list[int], before: set[int]) -> list[Json]:
     """What is asked about the new items of a query."""
     settings, rule = collection.settings, collection.rule
     old, new = [one for one in members if one in before], [one for one in members if one not in before]
@@ -181,14 +180,14 @@ class Decision(Body):
     tell: bool = False
 
 
-def review_view(db: Session) -> dict[str, Any]:
+def review_view(db: Session) -> Json:
     """Return what somebody should decide: targets that are disputed or were reported, with what was said of them."""
     fit = sql.latest_fit.first(db)
     decided = {row.target: row for row in sql.reviews.rows(db)}
     rows = [] if fit is None else json.loads(fit.summary).get("disputed") or []
     named = sorted({row[name] for row in rows for name in ("item", "other") if name in row})
     by_id: dict[Any, Any] = {(row.query, row.item): row.id for row in sql.items_named.rows(db, names=named)}
-    why: dict[str, dict[str, Any]] = {}
+    why: dict[str, Json] = {}
     for row in rows:
         numbers: list[Any] = [by_id.get((row.get("query", ""), row[name])) for name in ("item", "other") if name in row]
         if None not in numbers:
@@ -219,6 +218,7 @@ def review_view(db: Session) -> dict[str, Any]:
         if (row.get("action") in ("drop", "review") or (row["checks"] or {}).get("below_chance"))
         and row["state"] == "active" and row["n_answered"] >= 2 * looked_at.get(row["id"], 0)
     ]  # fmt: skip
+    doubtful.sort(key=lambda row: (row.get("action") != "drop", row.get("quality") or 0.0, row["id"]))
     return {
         "queue": [
             {
@@ -235,18 +235,16 @@ def review_view(db: Session) -> dict[str, Any]:
             for row, facts in open_first
         ],
         "n_open": sum(row.id not in decided for row, _ in queue), "n_decided": len(decided),
-        "annotators": sorted(
-            doubtful, key=lambda row: (row.get("action") != "drop", row.get("quality") or 0.0, row["id"])
-        ),
+        "annotators": doubtful,
     }  # fmt: skip
 
 
-def _main(order: list[int], kept: str) -> dict[str, Any]:
+def _main(order: list[int], kept: str) -> Json:
     """The answer to the question that the scheme goes by, in the letters of the items."""
     return shown_value(order, {name: value for name, value in json.loads(kept).items() if name != "answers"})
 
 
-def _decision(row: Any) -> dict[str, Any]:
+def _decision(row: Any) -> Json:
     """A decision as it is shown."""
     return {"answer": json.loads(row.shown), "note": row.note, "by": row.actor, "time": row.at / 1e6}
 
@@ -283,7 +281,7 @@ def reviews_csv(db: Session) -> str:
 # ------------------------------------------------------------------------------------------------ people and pay
 
 
-def people_view(db: Session) -> dict[str, Any]:
+def people_view(db: Session) -> Json:
     """Return who takes part, with what the latest fit says of each, their pace, their checks, and what they cost."""
     fit = sql.latest_fit.first(db)
     rows = [] if fit is None else sql.qualities.rows(db, fit=fit.id)
@@ -298,7 +296,7 @@ def people_view(db: Session) -> dict[str, Any]:
     return {"annotators": people, "as_of_seq": 0 if fit is None else fit.seq}
 
 
-def pay_rows(db: Session, bonus: float, bonus_from: float) -> dict[str, Any]:
+def pay_rows(db: Session, bonus: float, bonus_from: float) -> Json:
     """Return what each annotator is owed, with a share more for those whose quality is measured and high enough."""
     people = {row["id"]: row for row in people_view(db)["annotators"]}
     rows = []
@@ -310,7 +308,7 @@ def pay_rows(db: Session, bonus: float, bonus_from: float) -> dict[str, Any]:
     return {"pay": rows, "owed": sum(row["owed"] for row in rows), "bonus": sum(row["bonus"] for row in rows)}
 
 
-def pay_csv(rows: list[dict[str, Any]], format: str, unit: float) -> str:
+def pay_csv(rows: list[Json], format: str, unit: float) -> str:
     """Return what is owed as a table; for Prolific and MTurk, the lines that their bonus tools take."""
     whole = format == "csv"
     names = ("annotator", "external", "kind", "judgments") if whole else ("external",)
@@ -343,12 +341,12 @@ class Changes(Body):
 
     question: Annotated[str | None, Field(max_length=2000), must_be("a text")] = None
     guidelines: Annotated[str | None, Field(max_length=100_000), must_be("a text")] = None
-    budget: Annotated[int | None, must_be("a whole number")] = None
+    budget: int | None = None
     lease_seconds: Annotated[int | None, must_be("a whole number of seconds")] = None
-    overlap_max: Annotated[int | None, must_be("a whole number")] = None
+    overlap_max: int | None = None
     scheme: Annotated[str | None, Field(max_length=100), must_be("the name of a scheme")] = None
-    params: dict[str, Any] | None = None
-    least_gain: Annotated[float | None, must_be("a number")] = None
+    params: Json | None = None
+    least_gain: float | None = None
     close_when_done: bool | None = None
     show_quality: bool | None = None
 
@@ -368,7 +366,7 @@ def change_settings(db: Session, changes: Changes, actor: str) -> Settings:
     if (settings.scheme, settings.params, settings.overlap_max) != (former.scheme, former.params, former.overlap_max):
         # every target wants what the scheme says of its judgments, never fewer than are taken
         new = Session(replace(db.collection, settings=settings), db.connection)
-        rule, most = new.rule, settings.overlap_max
+        rule, most = new.collection.rule, settings.overlap_max
         sql.want_all.run(new, most=most, wanted=1 if rule is None else min(rule.n_wanted([]), most))
         if rule is not None and hasattr(rule.rule, "good_from"):
             for target in sql.taken_targets.rows(new):
@@ -383,7 +381,7 @@ def change_settings(db: Session, changes: Changes, actor: str) -> Settings:
     return settings
 
 
-def events_view(db: Session, before: EventNumber = 2**62) -> dict[str, Any]:
+def events_view(db: Session, before: EventNumber = 2**62) -> Json:
     """Return what happened, the latest first: who did what and when."""
     rows = sql.events.rows(db, before=before, limit=_EVENTS)
     names = {f"annotator {row.id}": row.name for row in sql.annotators.rows(db)}

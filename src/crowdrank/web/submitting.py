@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from .campaign_file import Question, Settings, holds, must_be
+from .campaign_file import Json, Question, Settings, holds, must_be
 from .collection import AgainError, Body, Fault, Session, Statement, expect_found, sql
 
 
@@ -45,7 +45,7 @@ def settle_target(db: Session, target: int) -> int:
         if row.is_check:
             return promoted
         wanted = int(row.wanted)
-        if (rule := db.rule) is not None:
+        if (rule := db.collection.rule) is not None:
             # what the rule says of its grades, never fewer than are taken
             grades: list[float] = []
             if db.settings.kind == "grade":
@@ -68,7 +68,7 @@ def settle_target(db: Session, target: int) -> int:
 
 def settle_after_answer(db: Session, target: int) -> None:
     """Bring what a target wants up to date after one more judgment; a rule that merely counts has nothing to do."""
-    rule = db.rule
+    rule = db.collection.rule
     if rule is not None and db.settings.kind == "grade" and hasattr(rule.rule, "good_from"):
         settle_target(db, target)
 
@@ -149,7 +149,7 @@ def claim_for(db: Session, who: Any, n: int = 1, lease_seconds: int | None = Non
     if affordable > 0 and _is_choosing(db):
         return Claim([], "choosing", 3.0)
     reason = "done" if sql.any_open_target.first(db) is None else "judged_all"
-    return Claim([], reason, None if db.rule is not None else 15.0)
+    return Claim([], reason, None if db.collection.rule is not None else 15.0)
 
 
 def reserve(db: Session, cost: int, changes: int = 0) -> None:
@@ -206,7 +206,7 @@ def _offer(db: Session, who: Any, number: int, now: int, lease: int) -> int:
     return n_checks + len(targets)
 
 
-def _request_row(who: Any, target: Any, now: int, lease: int, *, is_check: int = 0) -> dict[str, Any]:
+def _request_row(who: Any, target: Any, now: int, lease: int, *, is_check: int = 0) -> Json:
     """Values of a new request; the order in which items are shown is drawn and kept."""
     order = json.loads(target.items)
     seed = random.getrandbits(31)
@@ -219,7 +219,7 @@ def _request_row(who: Any, target: Any, now: int, lease: int, *, is_check: int =
 
 def _is_choosing(db: Session) -> bool:
     """Whether the scheme waits for a fit of judgments that none has seen: what that finds may be asked next."""
-    if db.rule is not None:
+    if db.collection.rule is not None:
         return False
     last = sql.fit_needed.first(db)
     return bool(last.seq) and (last.fit_seq, last.fit_changes) != (last.seq, last.changes)
@@ -231,7 +231,7 @@ CANT_TELL = {"cant_tell": True}
 """The answer of someone who looked and cannot say; it takes its seat, and no model sees it."""
 
 
-def kept_answer(settings: Settings, order: Sequence[int], answer: Any) -> dict[str, Any]:
+def kept_answer(settings: Settings, order: Sequence[int], answer: Any) -> Json:
     """Return an answer as it is kept; refuse one that does not fit what was asked.
 
     Of several questions the scheme goes by the first of the campaign's kind; the others stand beside it.
@@ -244,10 +244,9 @@ def kept_answer(settings: Settings, order: Sequence[int], answer: Any) -> dict[s
     """
     if not settings.questions:
         return kept_value(settings.main_question, order, answer)
-    given = answer.get("answers") if isinstance(answer, dict) and set(answer) == {"answers"} else None
-    if not isinstance(given, dict):
-        raise Fault("invalid", "answer must be an object with the one key 'answers'", field="answer")
-    kept: dict[str, Any] = {}
+    given: Any = answer.get("answers") if isinstance(answer, dict) and set(answer) == {"answers"} else None
+    _expect(isinstance(given, dict), "answer", "an object with the one key 'answers'")
+    kept: Json = {}
     for question in settings.questions:
         field, value = f"answer.answers.{question.name}", given.get(question.name)
         if holds(question, settings.questions, kept):
@@ -263,7 +262,7 @@ def kept_answer(settings: Settings, order: Sequence[int], answer: Any) -> dict[s
     return {**kept.pop(settings.main_question.name), "answers": kept}
 
 
-def kept_value(question: Question, order: Sequence[int], value: Any, field: str = "answer") -> dict[str, Any]:
+def kept_value(question: Question, order: Sequence[int], value: Any, field: str = "answer") -> Json:
     """Return an answer to a question as it is kept; refuse one that does not fit what was asked."""
     key = {"preference": "winner", "ranking": "order", "slider": "value"}.get(question.kind, question.kind)
     if question.cant_tell and value == CANT_TELL:
@@ -282,7 +281,7 @@ def kept_value(question: Question, order: Sequence[int], value: Any, field: str 
         sides = {"a": "left", "b": "right"} | ({"tie": "tie"} if question.ties else {})
         words = "'a', 'b' or 'tie'" if question.ties else "'a' or 'b'"
         _expect(isinstance(said, str) and said in sides, place, words)
-        kept: dict[str, Any] = {"left": order[0], "right": order[1], "winner": sides[said]}
+        kept: Json = {"left": order[0], "right": order[1], "winner": sides[said]}
         if question.strength and said != "tie":
             strength, most = value.get("strength"), len(question.strength)
             fits = _is_number(strength, int) and 1 <= strength <= most
@@ -323,7 +322,7 @@ def _is_number(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
-def shown_value(order: Sequence[int], kept: dict[str, Any]) -> dict[str, Any]:
+def shown_value(order: Sequence[int], kept: Json) -> Json:
     """Return a kept answer in the letters of the items shown."""
     if "winner" in kept:
         winner = "tie" if kept["winner"] == "tie" else "a" if kept[kept["winner"]] == order[0] else "b"
@@ -334,7 +333,7 @@ def shown_value(order: Sequence[int], kept: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def shown_answer(settings: Settings, order: Sequence[int], kept: dict[str, Any]) -> dict[str, Any]:
+def shown_answer(settings: Settings, order: Sequence[int], kept: Json) -> Json:
     """Return a kept answer in the letters of the items shown.
 
     Examples
@@ -401,10 +400,10 @@ class Stored:
     counted: bool
     withdrawn: bool = False
     next: Claim | None = None
-    known: tuple[list[int], dict[str, Any]] | None = None
+    known: tuple[list[int], Json] | None = None
     """Of an item of known truth, in what order it was shown and the answer."""
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Json:
         """Return what is answered to the annotator."""
         answer = {"seq": self.seq, "replayed": self.replayed, "counted": self.counted}
         return {**answer, "withdrawn": True} if self.withdrawn else answer
@@ -460,9 +459,8 @@ def _store(
     """
     now, cost, paid = db.now(), sum(row.cost for _, row, _ in kept), 1
     sql.count_answered.run(db, annotator=who.id, n=len(kept))
-    sql.answer_request.run_many(
-        db, [{"request": row.id, "seat": row.seat, "now": now, "cost": row.cost} for _, row, _ in kept]
-    )
+    ended = [{"request": row.id, "seat": row.seat, "now": now, "cost": row.cost} for _, row, _ in kept]
+    sql.answer_request.run_many(db, ended)
     # the campaign's row comes last of all locks and gives the numbers in the order of commits
     last = sql.next_seq.first(db, n=len(kept), paid=cost, extra=cost if is_late else 0)
     if last is None:
@@ -484,7 +482,7 @@ def _store(
     return stored
 
 
-def _judgment_row(db: Session, sent: Submission, request: Any, answer: Any, seq: int, now: int) -> dict[str, Any]:
+def _judgment_row(db: Session, sent: Submission, request: Any, answer: Any, seq: int, now: int) -> Json:
     """A judgment as its table holds it: what was sent, the request's row, the answer as it is kept."""
     return {
         "submission": sent.submission, "campaign": db.id, "seq": seq, "request": request.id,

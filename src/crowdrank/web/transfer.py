@@ -25,13 +25,13 @@ from ..io.judgments import read_judgments
 from ..io.notices import collect_notices, say
 from ..io.truth import read_truth
 from ..wording import either
-from .campaign_file import Question, Settings, must_be
+from .campaign_file import Json, Question, Settings, must_be
 from .collection import Collection, Fault, JudgmentNumber, Session, record_event, sql
 from .overview import consensus_view, item_ids
 from .setup import metadata, target_key, target_row
 from .submitting import MAX_COMMENT, body_hash, settle_after_answer, take_seat
 
-ANSWER_COLUMNS: dict[str, dict[str, Any]] = {
+ANSWER_COLUMNS: dict[str, Json] = {
     "grade": {"item": pl.String, "grade": pl.Int64},
     "preference": {"left": pl.String, "right": pl.String, "winner": pl.String},
     "ranking": {"item": pl.String, "rank": pl.Int64, "ranking": pl.String},
@@ -40,14 +40,14 @@ ANSWER_COLUMNS: dict[str, dict[str, Any]] = {
 
 
 def judgment_frame(
-    kind: str, rows: Sequence[dict[str, Any]], *, single: bool | None = None, grade: Any = pl.Int64
+    kind: str, rows: Sequence[Json], *, single: bool | None = None, grade: Any = pl.Int64
 ) -> pl.DataFrame:
     """Return judgments in the owner's ids as the table that ``crowdrank aggregate`` reads.
 
     Without a query where there is one without a name only; ``single`` says so of rows that are some of them.
     """
     rows = [one for row in rows for one in by_item(row)]
-    schema: dict[str, Any] = {"query": pl.String, **ANSWER_COLUMNS[kind], "annotator": pl.String, "time": pl.Float64}
+    schema: Json = {"query": pl.String, **ANSWER_COLUMNS[kind], "annotator": pl.String, "time": pl.Float64}
     schema |= {"grade": grade} if kind == "grade" else {}
     frame = pl.DataFrame({name: [row[name] for row in rows] for name in schema}, schema=schema)
     # one query without a name is no query at all
@@ -55,7 +55,7 @@ def judgment_frame(
     return frame.drop("query") if single else frame
 
 
-def by_item(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def by_item(row: Json) -> Iterator[Json]:
     """Return a judgment as the rows of a table: of a ranking one for each item, of another itself."""
     if "order" not in row:
         yield row
@@ -73,10 +73,7 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
-Row = dict[str, Any]
-
-
-def judgment_page(db: Session, after: JudgmentNumber = 0, limit: PageLength = 1000) -> Row:
+def judgment_page(db: Session, after: JudgmentNumber = 0, limit: PageLength = 1000) -> Json:
     """Return judgments behind a number, and the number to go on from."""
     rows = sql.judgment_page.rows(db, after=after, upto=2**62, limit=limit)
     ids = item_ids(db, rows)
@@ -84,29 +81,28 @@ def judgment_page(db: Session, after: JudgmentNumber = 0, limit: PageLength = 10
     return {"judgments": judgments, "next_after": rows[-1].seq if rows else after}
 
 
-def plain_judgment(settings: Settings, row: Any, ids: dict[int, str]) -> Row:
+def plain_judgment(settings: Settings, row: Any, ids: dict[int, str]) -> Json:
     """Return a judgment in the owner's ids."""
     answer = json.loads(row.answer or "{}")
     items = [ids[item] for item in json.loads(row.items)]
-    unanswered: dict[str, Row] = {
+    unanswered: dict[str, Json] = {
         "grade": {"item": items[0], "grade": None},
         "preference": {"left": items[0], "right": items[-1], "winner": None},
         "ranking": {"order": []},
     }
     said = with_ids(answer, ids)
-    judgment: Row = {"query": row.query}
+    judgment: Json = {"query": row.query}
     judgment |= {name: said.get(name, cell) for name, cell in unanswered[settings.kind].items()}
     if settings.main_question.strength:
         judgment["strength"] = answer.get("strength", 0 if "winner" in answer else None)
     if settings.main_question.cant_tell:
         judgment["cant_tell"] = "cant_tell" in answer
+    beside = answer.get("answers", {})
     for question in settings.questions:
         if question is not settings.main_question:
-            judgment[f"question {question.name}"] = plain_value(
-                answer.get("answers", {}).get(question.name), ids, question
-            )
+            judgment[f"question {question.name}"] = plain_value(beside.get(question.name), ids, question)
     if settings.questions:
-        judgment["answers"] = {name: with_ids(value, ids) for name, value in answer.get("answers", {}).items()}
+        judgment["answers"] = {name: with_ids(value, ids) for name, value in beside.items()}
     return judgment | {
         "annotator": row.annotator, "annotator_kind": row.annotator_kind, "time": row.at / 1e6, "seconds": row.seconds,
         "counted": bool(row.counted) and row.withdrawn_at is None, "withdrawn": row.withdrawn_at is not None,
@@ -115,7 +111,7 @@ def plain_judgment(settings: Settings, row: Any, ids: dict[int, str]) -> Row:
     }  # fmt: skip
 
 
-def with_ids(kept: Row, ids: Mapping[Any, Any]) -> Row:
+def with_ids(kept: Json, ids: Mapping[Any, Any]) -> Json:
     """Return an answer with other ids of its items."""
     found = dict(kept)
     if "winner" in kept:
@@ -125,13 +121,13 @@ def with_ids(kept: Row, ids: Mapping[Any, Any]) -> Row:
     return found
 
 
-def is_usable(row: Row) -> bool:
+def is_usable(row: Json) -> bool:
     """Return whether a judgment counts and says something that a model can use."""
     said = row["order"] if "order" in row else row["winner"] if "winner" in row else row["grade"]
     return bool(row["counted"]) and said not in (None, [])
 
 
-def plain_value(kept: dict[str, Any] | None, ids: Mapping[int, str], question: Question) -> Any:
+def plain_value(kept: Json | None, ids: Mapping[int, str], question: Question) -> Any:
     """Return a kept answer as one cell of a table, in the owner's ids; ``None`` where there is none."""
     if kept is None:
         return None
@@ -147,7 +143,7 @@ def plain_value(kept: dict[str, Any] | None, ids: Mapping[int, str], question: Q
     return "; ".join(value) if isinstance(value, list) else value
 
 
-def skips(db: Session) -> Iterator[Row]:
+def skips(db: Session) -> Iterator[Json]:
     """Return every request that somebody gave back, as a judgment without an answer: whose, on what, and why."""
     ids, after = item_ids(db), 0
     while rows := sql.skips.rows(db, after=after, limit=_PAGE_ROWS):
@@ -159,7 +155,7 @@ def skips(db: Session) -> Iterator[Row]:
             yield {**judgment, "skipped": row.reason or "no reason"}
 
 
-def all_judgments(db: Session, upto: int | None = None) -> Iterator[Row]:
+def all_judgments(db: Session, upto: int | None = None) -> Iterator[Json]:
     """Return every judgment of a moment up to a number, in order."""
     last = sql.campaign.first(db).seq
     last = last if upto is None else min(upto, last)
@@ -180,19 +176,16 @@ def export(
     """
     asked = {one.name: one for one in collection.settings.questions}
     if question and (question not in asked or format not in _OF_QUESTIONS):
-        words = (
-            f"one of {', '.join(asked)}, with format={either(_OF_QUESTIONS)}" if asked else "left out, as there is one"
-        )
+        known = f"one of {', '.join(asked)}, with format={either(_OF_QUESTIONS)}"
+        words = known if asked else "left out, as there is one"
         raise Fault("invalid", f"question must be {words}", field="question")
     if format not in FORMATS:
         raise Fault("invalid", f"format must be one of {', '.join(FORMATS)}", field="format")
-    if which not in ("counted", "all"):
-        raise Fault("invalid", "which must be 'counted' or 'all'", field="which")
 
     def pieces() -> Iterator[bytes]:
         with collection.store.snapshot() as connection:
             db = Session(collection, connection)
-            rows: Iterable[Row] = all_judgments(db, upto)
+            rows: Iterable[Json] = all_judgments(db, upto)
             whole = which == "all" or format == "native"
             if question:
                 rows = question_rows(collection.settings, asked[question], rows)
@@ -201,8 +194,8 @@ def export(
             if (whole or format in _WITH_SKIPS) and upto is None and not question:
                 rows = chain(({**row, "skipped": None} for row in rows), skips(db))
             if external:
-                known = {row.name: row.external for row in sql.external_ids.rows(db)}
-                rows = ({**row, "external_id": known.get(row["annotator"])} for row in rows)
+                panel = {row.name: row.external for row in sql.external_ids.rows(db)}
+                rows = ({**row, "external_id": panel.get(row["annotator"])} for row in rows)
             writer = FORMATS[format][2] if margin is None else partial(_consensus_pairs, margin)
             texts = writer(collection, rows)
             while part := "".join(islice(texts, _TEXTS_AT_ONCE)):
@@ -211,7 +204,7 @@ def export(
     return pieces()
 
 
-def question_rows(settings: Settings, question: Question, rows: Iterable[Row]) -> Iterator[Row]:
+def question_rows(settings: Settings, question: Question, rows: Iterable[Json]) -> Iterator[Json]:
     """Return the counted answers to one of several questions as judgments: of several classes, a yes or no each."""
     for row in rows:
         kept = row if question == settings.main_question else row["answers"].get(question.name)
@@ -227,12 +220,11 @@ def question_rows(settings: Settings, question: Question, rows: Iterable[Row]) -
         elif question.kind == "text":
             yield {**about, **item, "text": kept["text"]}
         else:
-            yield about | {
-                name: kept[name] for name in ("left", "right", "winner", "strength", "order") if name in kept
-            }
+            said = ("left", "right", "winner", "strength", "order")
+            yield about | {name: kept[name] for name in said if name in kept}
 
 
-def table_rows(collection: Collection, rows: Iterable[Row]) -> Iterator[Row]:
+def table_rows(collection: Collection, rows: Iterable[Json]) -> Iterator[Json]:
     """Return judgments as the rows of a table that ``crowdrank aggregate`` reads; a ranking has a row for each item."""
     # one query without a name is no query at all
     single = not collection.read(sql.n_named_queries.number)
@@ -243,18 +235,18 @@ def table_rows(collection: Collection, rows: Iterable[Row]) -> Iterator[Row]:
         yield from by_item(row)
 
 
-def _native(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
+def _native(collection: Collection, rows: Iterable[Json]) -> Iterator[str]:
     """One object to a line, with everything that is known of a judgment."""
     for row in rows:
         yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def _jsonl(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
+def _jsonl(collection: Collection, rows: Iterable[Json]) -> Iterator[str]:
     """One object to a line."""
     return _native(collection, table_rows(collection, rows))
 
 
-def _csv(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
+def _csv(collection: Collection, rows: Iterable[Json]) -> Iterator[str]:
     """A table for spreadsheets, in which no cell is taken for a formula."""
     for number, row in enumerate(table_rows(collection, rows)):
         yield csv_text([row.values()] if number else [list(row), row.values()])
@@ -273,7 +265,7 @@ def escape_formula(cell: Any) -> Any:
     return f"'{cell}" if runs else cell
 
 
-def _label_studio(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
+def _label_studio(collection: Collection, rows: Iterable[Json]) -> Iterator[str]:
     """Label Studio tasks with one annotation each: rating, pairwise choice or ranking."""
     yield "["
     for place, row in enumerate(rows):
@@ -301,7 +293,7 @@ def _label_studio(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     yield "]\n"
 
 
-def _argilla(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
+def _argilla(collection: Collection, rows: Iterable[Json]) -> Iterator[str]:
     """Argilla records, one to a line, each with one submitted response."""
     for row in rows:
         if "grade" in row:
@@ -312,15 +304,15 @@ def _argilla(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
             items = [item for group in row["order"] for item in group]
             ranked = [{"value": item, "rank": rank} for rank, group in enumerate(row["order"], 1) for item in group]
             fields, name, value = {"items": " ".join(sorted(items))}, "ranking", ranked
-        response: Row = {"user_id": row["annotator"], "status": "submitted", "values": {name: {"value": value}}}
-        record: Row = {"id": row["submission"], "fields": {"query": row["query"], **fields}, "responses": [response]}
+        response: Json = {"user_id": row["annotator"], "status": "submitted", "values": {name: {"value": value}}}
+        record: Json = {"id": row["submission"], "fields": {"query": row["query"], **fields}, "responses": [response]}
         if row.get("skipped"):
             response |= {"status": "discarded", "values": {}}
             record["metadata"] = {"skipped": row["skipped"]}
         yield json.dumps(record, ensure_ascii=False) + "\n"
 
 
-def _pairs(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
+def _pairs(collection: Collection, rows: Iterable[Json]) -> Iterator[str]:
     """Preference pairs for training, one for each judgment that is no tie, with the contents of the items."""
     content = _contents(collection)
     for row in rows:
@@ -332,10 +324,10 @@ def _pairs(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
         yield json.dumps({**pair, "annotator": row["annotator"]}, ensure_ascii=False) + "\n"
 
 
-def _consensus_pairs(margin: float, collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
+def _consensus_pairs(margin: float, collection: Collection, rows: Iterable[Json]) -> Iterator[str]:
     """Preference pairs for training: items of a query whose scores in the latest consensus are so far apart."""
     content = _contents(collection)
-    queries: dict[str, list[Row]] = {}
+    queries: dict[str, list[Json]] = {}
     for row in collection.read(consensus_view)["items"]:
         queries.setdefault(row.get("query", ""), []).append(row)
     for query, items in queries.items():
@@ -353,9 +345,9 @@ def _contents(collection: Collection) -> dict[tuple[str, str], tuple[str, str]]:
     return {(one.query, one.item): (one.content, one.query_content or one.query) for one in rows}
 
 
-def _consensus(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
+def _consensus(collection: Collection, rows: Iterable[Json]) -> Iterator[str]:
     """A table of all items with the consensus on every question, a question's name before the names of its columns."""
-    settings, found = collection.settings, dict[tuple[str, str], Row]()
+    settings, found = collection.settings, dict[tuple[str, str], Json]()
     for question in ("", *(one.name for one in settings.more_questions)):
         try:
             view = collection.read(consensus_view, question=question)
@@ -373,7 +365,7 @@ def _consensus(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     yield csv_text([names, *([row.get(name) for name in names] for row in found.values())])
 
 
-def _qrels(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
+def _qrels(collection: Collection, rows: Iterable[Json]) -> Iterator[str]:
     """TREC qrels: the grade of each item in the latest consensus, rounded."""
     for row in collection.read(consensus_view)["items"]:
         grade = row["grade"] if isinstance(row.get("grade"), int | float) else row["score"]
@@ -381,7 +373,7 @@ def _qrels(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
         yield f"{query} 0 {item} {max(0, round(grade))}\n"
 
 
-Writer = Callable[[Collection, Iterable[Row]], Iterator[str]]
+Writer = Callable[[Collection, Iterable[Json]], Iterator[str]]
 FORMATS: dict[str, tuple[str, str, Writer]] = {
     "native": ("application/x-ndjson", "native.jsonl", _native),
     "jsonl": ("application/x-ndjson", "judgments.jsonl", _jsonl),
@@ -409,9 +401,7 @@ IMPORTED = ("native", "table", "qrels", "pairs", *IMPORTERS)
 """What can be taken in; whatever is no format of ours is read as ``crowdrank aggregate --from`` reads it."""
 
 
-def import_file(
-    collection: Collection, path: Path, format: str, options: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def import_file(collection: Collection, path: Path, format: str, options: Mapping[str, Any] | None = None) -> Json:
     """Take in a file; return how many judgments were kept, were there before, or were left out and why.
 
     ``options`` are those of :func:`crowdrank.read_judgments`, such as ``answer`` and ``columns``.
@@ -439,7 +429,7 @@ def import_file(
     return report
 
 
-def _native_rows(path: Path) -> Iterator[Row]:
+def _native_rows(path: Path) -> Iterator[Json]:
     """Judgments as the native export holds them."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -460,7 +450,7 @@ def _native_rows(path: Path) -> Iterator[Row]:
             yield row
 
 
-def _foreign_rows(collection: Collection, path: Path, format: str, options: Mapping[str, Any]) -> Iterator[Row]:
+def _foreign_rows(collection: Collection, path: Path, format: str, options: Mapping[str, Any]) -> Iterator[Json]:
     """Judgments of any file that ``crowdrank aggregate`` reads, with ids that are the same every time."""
     settings = collection.settings
     source = {"pairs": "chosen-rejected"}.get(format, format)
@@ -491,7 +481,7 @@ def _foreign_rows(collection: Collection, path: Path, format: str, options: Mapp
         yield {**_DEFAULTS, **row, "submission": name}
 
 
-_DEFAULTS: Row = {
+_DEFAULTS: Json = {
     "query": "", "seconds": None, "time": None, "annotator_kind": "person", "counted": True, "withdrawn": False,
     "comment": "", "skipped": None,
 }  # fmt: skip
@@ -500,7 +490,7 @@ _SAID = {"grade": ("grade",), "preference": ("left", "right", "winner"), "rankin
 _ID_COLUMNS = ("query", "item", "left", "right", "annotator")
 
 
-def _by_judgment(judgments: Any) -> Iterator[Row]:
+def _by_judgment(judgments: Any) -> Iterator[Json]:
     """Rows of judgments, one for each."""
     frame = judgments.frame()
     if judgments.kind != "ranking":
@@ -517,7 +507,7 @@ def _by_judgment(judgments: Any) -> Iterator[Row]:
         yield {**{k: v for k, v in rows[0].items() if k not in ("item", "rank")}, "order": list(groups.values())}
 
 
-def items_of(row: Row) -> list[str]:
+def items_of(row: Json) -> list[str]:
     """Return the items that a judgment is about, in a fixed order."""
     if "item" in row:
         return [row["item"]]
@@ -526,7 +516,7 @@ def items_of(row: Row) -> list[str]:
     return sorted(item for group in row["order"] for item in group)
 
 
-def _keep(db: Session, row: Row, known: dict[str, dict[str, int]], source: str) -> str:
+def _keep(db: Session, row: Json, known: dict[str, dict[str, int]], source: str) -> str:
     """What became of one judgment: kept, known, or why it was left out."""
     if sql.any_stored_as.first(db, submission=row["submission"]) is not None:
         return "known"
@@ -577,13 +567,13 @@ def _keep(db: Session, row: Row, known: dict[str, dict[str, int]], source: str) 
     return "kept"
 
 
-def _answer(settings: Settings, row: Row, known: dict[str, dict[str, int]]) -> tuple[dict[str, Any] | None, Any]:
+def _answer(settings: Settings, row: Json, known: dict[str, dict[str, int]]) -> tuple[Json | None, Any]:
     """An answer as it is kept and the items it is about; where it cannot be, nothing and why."""
     try:
         own = known[row["query"]]
         items = sorted(own[item] for item in items_of(row))
         beside = {name: with_ids(value, own) for name, value in row.get("answers", {}).items()}
-        said: Row = {"cant_tell": True}
+        said: Json = {"cant_tell": True}
         if not row.get("cant_tell"):
             said = with_ids({name: row[name] for name in _SAID[settings.kind]}, own)
             if row.get("strength") and settings.kind == "preference":

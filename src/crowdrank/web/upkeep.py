@@ -46,14 +46,11 @@ def counted_votes(campaign: str, database: str) -> list[dict[str, Any]]:
         copy = str(Path(work, "copy.db"))
         with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(copy)) as target:
             source.backup(target)
-        store = open_store(copy)
-        try:
+        with closing(open_store(copy)) as store:
             collection, _ = open_collection(store, read_campaign(campaign), "")
             with store.snapshot() as connection:
                 rows = [row for row in all_judgments(Session(collection, connection)) if is_usable(row)]
             return list(table_rows(collection, rows))
-        finally:
-            store.close()
 
 
 _ROWS_AT_ONCE = 2_000
@@ -66,8 +63,7 @@ class BrokenPromisesError(CrowdrankError):
 @contextmanager
 def _open(database: str, *, read_only: bool = False, empty: bool = False) -> Iterator[Store]:
     """The store in a database, which has to hold a campaign, or none where it is to be filled."""
-    store = open_store(database, read_only=read_only)
-    try:
+    with closing(open_store(database, read_only=read_only)) as store:
         try:
             version = store.submit_read(schema_version).result()
         except sa.exc.DBAPIError:
@@ -79,8 +75,6 @@ def _open(database: str, *, read_only: bool = False, empty: bool = False) -> Ite
         elif not version:
             raise ParameterError(f"there is no campaign in {store.url}; start it once, or name another --db")
         yield store
-    finally:
-        store.close()
 
 
 def check(options: Options) -> str:
@@ -173,7 +167,6 @@ def _copy(source: sa.Connection, goal: sa.Connection) -> dict[str, int]:
         numbers[table.name] = number
         if goal.dialect.name == "postgresql" and "id" in table.c and number:
             # numbers that are given out later must not meet those that were copied
-            goal.exec_driver_sql(
-                f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), (SELECT MAX(id) FROM {table.name}))"
-            )
+            last = f"(SELECT MAX(id) FROM {table.name})"
+            goal.exec_driver_sql(f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), {last})")
     return numbers

@@ -10,12 +10,11 @@ import os
 import threading
 import urllib.error
 import urllib.request
-from typing import Any
 
 from ..errors import ParameterError
-from .collection import Collection, sql
+from .campaign_file import Json
+from .collection import Collection, log, sql
 from .overview import item_ids
-from .service import log
 from .transfer import plain_judgment
 
 SECRET = "CROWDRANK_WEBHOOK_SECRET"
@@ -77,9 +76,8 @@ class Webhook:
         if not rows and not events:
             return True
         ids = collection.read(item_ids, rows)
-        told: list[dict[str, Any]] = [
-            {"type": "judgment", "judgment": plain_judgment(collection.settings, one, ids)} for one in rows
-        ]
+        judged = [plain_judgment(collection.settings, one, ids) for one in rows]
+        told: list[Json] = [{"type": "judgment", "judgment": one} for one in judged]
         told += [{"type": _TOLD[one.kind], "time": one.at / 1e6, "by": one.actor} for one in events]
         body = json.dumps({"campaign": collection.settings.name, "events": told}).encode()
         headers = {"content-type": "application/json", "x-crowdrank-signature": signature(self.secret, body)}
