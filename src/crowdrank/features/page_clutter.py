@@ -298,14 +298,6 @@ _EXPONENT = 1.32
 """Numbers of regions fall with the scale by about this power, whatever the picture."""
 
 
-def region_counts(picture: Picture) -> list[int]:
-    """Return the number of regions at each scale."""
-    from skimage.segmentation import felzenszwalb
-
-    how = {"sigma": _SIGMA, "min_size": _MIN_REGION_PIXELS}
-    return [int(felzenszwalb(picture / 255, scale=scale, **how).max()) + 1 for scale in _SCALES]
-
-
 def segment_measure(picture: Picture) -> float:
     """Return the logarithm of the number of regions at scale 1, larger is more cluttered; as if it fell by that power.
 
@@ -315,7 +307,11 @@ def segment_measure(picture: Picture) -> float:
     >>> round(segment_measure(blank), 4) == round(float(1.32 * np.mean(np.log([60, 180, 540]))), 4)
     True
     """
-    return float(np.mean(np.log(region_counts(picture)) + _EXPONENT * np.log(_SCALES)))
+    from skimage.segmentation import felzenszwalb
+
+    how = {"sigma": _SIGMA, "min_size": _MIN_REGION_PIXELS}
+    n_regions = [int(felzenszwalb(picture / 255, scale=scale, **how).max()) + 1 for scale in _SCALES]
+    return float(np.mean(np.log(n_regions) + _EXPONENT * np.log(_SCALES)))
 
 
 WIDTH, HEIGHT = 384, 288

@@ -18,7 +18,7 @@ from ..io.notices import say
 from ..protocols import Bools, Floats
 from ..wording import counted, first_few, one_of
 from .page_source import MAX_FILE_BYTES, read_page, site_of
-from .raw_items import Made, Measure, RawItem, RawItems, Run, each_item, leave_out, measure_rows
+from .raw_items import Made, Measure, RawItem, RawItems, Run, each_item, measure_rows
 
 VERSION = 1
 _PAGES_PER_CHUNK = 8
@@ -77,9 +77,7 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
     keyed = {"mode": params["mode"], "first": params["first"], "measures": measured}
     n_columns = len(names) + (N_MEASURES + len(_BESIDES) if measured else 0) + len(DETAILS)
     measure = Measure("page", VERSION, keyed, measure_pages, n_columns, _PAGES_PER_CHUNK, _content)
-    matrix, failed = measure_rows(measure, items.raw, run, "pages")
-    matrix = matrix[[row not in failed for row in range(len(items))]]
-    items = leave_out(items, failed, run.on_error)
+    items, matrix = measure_rows(measure, items, run, "pages")
     details = matrix[:, -len(DETAILS) :]
     for place, sentence in enumerate(_SENTENCES):
         rows = np.flatnonzero(details[:, place] > 0)

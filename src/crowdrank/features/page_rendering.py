@@ -171,7 +171,7 @@ async def _render(browser: _Browser, raw: RawItem) -> Rendered:
 
 
 async def _show(browser: Any, site: Site, scripts: bool) -> Rendered:
-    """The page in a context of its own."""
+    """The numbers and the picture of a page in a context of its own, once it is loaded, or has had its time."""
     context = await browser.new_context(
         viewport={"width": SCREEN_WIDTH, "height": SCREEN_HEIGHT}, device_scale_factor=1, java_script_enabled=scripts,
         service_workers="block", accept_downloads=False, reduced_motion="reduce", locale="en-US", timezone_id="UTC",
@@ -183,7 +183,24 @@ async def _show(browser: Any, site: Site, scripts: bool) -> Rendered:
         await context.route_web_socket("**/*", lambda socket: socket.close())
         context.on("page", lambda other: asyncio.ensure_future(other.close()))
         page.on("dialog", lambda dialog: asyncio.ensure_future(dialog.dismiss()))
-        return await _measure(context, visit)
+        await visit.load()
+        await page.wait_for_timeout(_SETTLE_MILLISECONDS)
+        _expect_own_site(page)
+        script = Path(__file__).with_name("page_counting.js").read_text(encoding="utf-8")
+        counts = await _evaluate(
+            context, page, f"({script})({SCREEN_WIDTH}, {SCREEN_HEIGHT}, {MAX_ELEMENTS}, {MAX_TEXTS})"
+        )
+        if not isinstance(counts, dict) or "too_large" in counts:
+            raise ItemError(f"more than {MAX_ELEMENTS:,} elements or {MAX_TEXTS:,} texts")
+        numbers = {str(name): float(value) for name, value in counts.items()}
+        clip = {"x": 0, "y": 0, "width": SCREEN_WIDTH, "height": SCREEN_HEIGHT}
+        picture = await page.screenshot(animations="disabled", caret="hide", clip=clip, timeout=DEADLINE * 1000)
+        if visit.site.has_scripts:
+            await page.wait_for_timeout(_SETTLE_MILLISECONDS)
+        again = await _evaluate(context, page, _HEIGHT)
+        # on a busy machine a page may leave as late as this, and what was counted be the browser's own page
+        _expect_own_site(page)
+        return Rendered(numbers, picture, unstable=again != numbers["height"])
     finally:
         with contextlib.suppress(Exception):
             await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
@@ -226,27 +243,6 @@ class _Visit:
             await asyncio.wait({loading, leading}, return_when=asyncio.FIRST_COMPLETED)
             leading.cancel()
             await asyncio.wait_for(loading, _LEAVE_SECONDS if self.scripts and self.leads_on.is_set() else None)
-
-
-async def _measure(context: Any, visit: _Visit) -> Rendered:
-    """The numbers and the picture of a page once it is loaded, or has had its time."""
-    page = visit.page
-    await visit.load()
-    await page.wait_for_timeout(_SETTLE_MILLISECONDS)
-    _expect_own_site(page)
-    script = Path(__file__).with_name("page_counting.js").read_text(encoding="utf-8")
-    counts = await _evaluate(context, page, f"({script})({SCREEN_WIDTH}, {SCREEN_HEIGHT}, {MAX_ELEMENTS}, {MAX_TEXTS})")
-    if not isinstance(counts, dict) or "too_large" in counts:
-        raise ItemError(f"more than {MAX_ELEMENTS:,} elements or {MAX_TEXTS:,} texts")
-    numbers = {str(name): float(value) for name, value in counts.items()}
-    clip = {"x": 0, "y": 0, "width": SCREEN_WIDTH, "height": SCREEN_HEIGHT}
-    picture = await page.screenshot(animations="disabled", caret="hide", clip=clip, timeout=DEADLINE * 1000)
-    if visit.site.has_scripts:
-        await page.wait_for_timeout(_SETTLE_MILLISECONDS)
-    again = await _evaluate(context, page, _HEIGHT)
-    # on a busy machine a page may leave as late as this, and what was counted be the browser's own page
-    _expect_own_site(page)
-    return Rendered(numbers, picture, unstable=again != numbers["height"])
 
 
 def _expect_own_site(page: Any) -> None:

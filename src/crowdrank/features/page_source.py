@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
-from .raw_items import ItemError, RawItem
+from .raw_items import LISTS, ItemError, RawItem
 
 MAX_FILE_BYTES = 20_000_000
 HOST = "page.invalid"
@@ -76,7 +75,7 @@ def read_page(raw: RawItem) -> bytes:
     return raw.read_bytes(MAX_FILE_BYTES)
 
 
-_LISTS = tomllib.loads(Path(__file__).with_name("lists.toml").read_text(encoding="utf-8"))["page"]
+_LISTS = LISTS["page"]
 
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _WANTED = re.compile(r"font|background|display", re.IGNORECASE)
@@ -229,8 +228,7 @@ def eight_columns(counts: Mapping[str, float]) -> list[float]:
     return [*logs[:3], size, *logs[3:], counts["height"] / SCREEN_WIDTH]
 
 
-@dataclass(frozen=True)
-class _Style:
+class _Style(NamedTuple):
     """What an element hands down to those within it."""
 
     family: str = ""
@@ -337,7 +335,20 @@ def _walk(root: Any, matched: dict[int, Any], counts: PageCounts) -> None:
         node, style = stack.pop()
         tag = node.tag
         if tag == "-text":
-            _count_text(node, style, counts)
+            length = len(" ".join((node.text_content or "").split()))
+            if not length:
+                continue
+            counts.texts += 1
+            if counts.texts > MAX_TEXTS:
+                raise ItemError(f"more than {MAX_TEXTS:,} texts")
+            counts.links += style.link
+            counts.fonts.add((style.family, round(style.size)))
+            counts.characters += length
+            counts.sizes += length * style.size
+            lines = length * style.size * _CHARACTER_WIDTH / _TEXT_WIDTH
+            if node.parent is None or node.parent.tag not in _INLINE:
+                lines = float(math.ceil(lines))
+            counts.height += lines * style.size * _LINE_HEIGHT
             continue
         if tag is None or tag.startswith(("-", "!", "_")):
             continue
@@ -387,23 +398,4 @@ def _inherited_style(tag: str, given: Any, declared: dict[str, str], style: _Sty
     link = style.link or (tag == "a" and "href" in given)
     if (family, size, link) == (style.family, style.size, style.link):
         return style
-    return replace(style, family=family.strip(" \"'"), size=size, link=link)
-
-
-def _count_text(node: Any, style: _Style, counts: PageCounts) -> None:
-    """A text, unless it is but white space."""
-    length = len(" ".join((node.text_content or "").split()))
-    if not length:
-        return
-    counts.texts += 1
-    if counts.texts > MAX_TEXTS:
-        raise ItemError(f"more than {MAX_TEXTS:,} texts")
-    counts.links += style.link
-    counts.fonts.add((style.family, round(style.size)))
-    counts.characters += length
-    counts.sizes += length * style.size
-    lines = length * style.size * _CHARACTER_WIDTH / _TEXT_WIDTH
-    parent = node.parent
-    if parent is None or parent.tag not in _INLINE:
-        lines = float(math.ceil(lines))
-    counts.height += lines * style.size * _LINE_HEIGHT
+    return _Style(family.strip(" \"'"), size, link)

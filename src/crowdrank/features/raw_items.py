@@ -159,7 +159,18 @@ def _in_table(frame: Any, kind: str, columns: Mapping[str, str] | None, query: s
             names = quote_names(frame.columns)
             raise JudgmentError(f"{option('query', query)} names no column of the table; its columns are {names}")
         given["query"] = query
-    content = _content_column(frame.columns, kind, columns or {}, given)
+    # the column with the text, or the name of the file
+    word, content = "text" if kind == "text" else "file", None
+    if columns is not None and word in columns:
+        content = columns[word]
+        if content not in frame.columns:
+            raise JudgmentError(f"there is no column {content!r}; the table has {quote_names(frame.columns)}")
+    else:
+        plain_names = {plain_name(name): name for name in reversed(frame.columns) if name not in given.values()}
+        content = next((plain_names[one] for one in CONTENT_COLUMNS[kind] if one in plain_names), None)
+    if content is None:
+        names = quote_names(frame.columns)
+        raise JudgmentError(f"the table has no column {word} (its columns are {names}); {naming(word)}")
     by_role = understand_items([name for name in frame.columns if name != content], given)
     if not len(frame):
         raise JudgmentError("the table has a header but no rows; write one row per item")
@@ -175,20 +186,6 @@ def _in_table(frame: Any, kind: str, columns: Mapping[str, str] | None, query: s
         root = folder.resolve()
         raw = [RawItem(plain(cell or ""), path=folder / (cell or ""), root=root) for cell in cells]
     return _sort_items(query_column, frame[by_role["item"]], raw)
-
-
-def _content_column(names: Sequence[str], kind: str, columns: Mapping[str, str], ids: Mapping[str, str]) -> str:
-    """The column with the text, or the name of the file."""
-    word = "text" if kind == "text" else "file"
-    if word in columns:
-        if columns[word] not in names:
-            raise JudgmentError(f"there is no column {columns[word]!r}; the table has {quote_names(list(names))}")
-        return columns[word]
-    plain_names = {plain_name(name): name for name in reversed(list(names)) if name not in ids.values()}
-    for candidate in CONTENT_COLUMNS[kind]:
-        if candidate in plain_names:
-            return plain_names[candidate]
-    raise JudgmentError(f"the table has no column {word} (its columns are {quote_names(list(names))}); {naming(word)}")
 
 
 def _sort_items(query: Any, item: Any, raw: Sequence[RawItem]) -> RawItems:
@@ -295,8 +292,9 @@ class Measure:
     content: Callable[[RawItem], bytes]
 
 
-def measure_rows(measure: Measure, raws: Sequence[RawItem], run: Run, what: str) -> tuple[Floats, dict[int, str]]:
-    """Return one row per item, of NaN where there is none, and why those failed."""
+def measure_rows(measure: Measure, items: RawItems, run: Run, what: str) -> tuple[RawItems, Floats]:
+    """Return the items that have rows and one row of each; those that failed are left out or all are refused."""
+    raws = items.raw
     matrix = np.full((len(raws), measure.n_columns), np.nan)
     cache = None if run.cache is None else _Cache(run.cache, measure)
     keys = ["" if cache is None else cache.key(raw) for raw in raws]
@@ -318,7 +316,7 @@ def measure_rows(measure: Measure, raws: Sequence[RawItem], run: Run, what: str)
         if run.progress is not None and (now - last_news >= _SECONDS_BETWEEN_NEWS or done == len(raws)):
             last_news = now
             run.progress(done, len(raws), what)
-    return matrix, failed
+    return leave_out(items, failed, run.on_error), matrix[[row not in failed for row in range(len(items))]]
 
 
 def _measure_chunks(

@@ -17,7 +17,7 @@ from ..data.features import Extractor
 from ..data.files import plain
 from ..errors import MissingExtraError
 from ..protocols import Bools, Counts, Floats
-from .raw_items import LISTS, ItemError, Made, Measure, RawItem, RawItems, Run, each_item, leave_out, measure_rows
+from .raw_items import LISTS, ItemError, Made, Measure, RawItem, RawItems, Run, each_item, measure_rows
 
 RATE = 16_000
 """Samples per second of what is measured."""
@@ -37,14 +37,6 @@ _CUT_OFF = re.compile(r"^\s*(?:data|SSND|Data Size|riff)\s*: (\d+) \(should be (
 """How libsndfile says that the samples of wav, aiff, au and w64 end early: bytes by the header, and those found."""
 
 _NOT_READ = (".m4a", ".mp4", ".aac", ".webm", ".wma")
-
-
-def expect_soundfile() -> None:
-    """Refuse to go on without the package that reads recordings."""
-    try:
-        import soundfile  # noqa: F401
-    except (ImportError, OSError):
-        raise MissingExtraError("recordings are read by the package soundfile; install crowdrank[speech]") from None
 
 
 def read_recording(raw: RawItem) -> tuple[Floats, int]:
@@ -301,12 +293,13 @@ _SECONDS_PER_FRAME = HOP / RATE
 
 def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, run: Run) -> Made:
     """Return the columns of recordings; nothing is fitted to them."""
-    expect_soundfile()
+    try:
+        import soundfile  # noqa: F401
+    except (ImportError, OSError):
+        raise MissingExtraError("recordings are read by the package soundfile; install crowdrank[speech]") from None
     content = partial(RawItem.read_bytes, most=_MAX_FILE_BYTES)
     measure = Measure("speech", VERSION, {}, measure_speech, len(COLUMNS), _FILES_PER_CHUNK, content)
-    matrix, failed = measure_rows(measure, items.raw, run, "recordings")
-    keep = [row not in failed for row in range(len(items))]
-    return Made(leave_out(items, failed, run.on_error), matrix[keep], COLUMNS)
+    return Made(*measure_rows(measure, items, run, "recordings"), COLUMNS)
 
 
 def measure_speech(raws: Sequence[RawItem], params: Mapping[str, Any]) -> Iterator[Floats | str]:
@@ -320,12 +313,20 @@ def speech_columns(samples: Floats, rate: int) -> Floats:
     pitch, spectra = track_pitch(sound), spectra_of(sound)
     loud = spectra["level"] >= np.percentile(spectra["level"], 95) - _LOUD_RANGE
     spectral = [pitch.harmonicity, *(spectra[name] for name in _SPECTRAL[1:])]
+    # level in dB of the loud frames, and the range of all
+    level = spectra["level"][loud]
+    quiet, noisy = np.percentile(spectra["level"], [5, 95])
+    levels = [level.mean(), level.std(), *np.percentile(level, [10, 50, 90]), _slope(np.flatnonzero(loud), level)]
+    # mean and standard deviation of each coefficient, and the standard deviation of its change
+    cepstrum = spectra["cepstrum"]
+    change = np.zeros_like(cepstrum) if len(cepstrum) < 2 else np.gradient(cepstrum, axis=0)
+    cepstral = np.stack([cepstrum[loud].mean(axis=0), cepstrum[loud].std(axis=0), change[loud].std(axis=0)], axis=1)
     values = [
         len(samples) / rate, bandwidth_of(samples, rate), *_pitch_columns(pitch, loud),
-        float(pitch.has_voice[loud].mean()), *_level_columns(spectra["level"], loud),
+        float(pitch.has_voice[loud].mean()), *levels, noisy - quiet,
         *(number for column in spectral for number in (column[loud].mean(), column[loud].std())),
         *_rhythm_columns(spectra["level"], pitch, loud, len(samples) / rate),
-        *_cepstral_columns(spectra["cepstrum"], loud),
+        *cepstral.ravel(),
     ]  # fmt: skip
     return np.array(values, np.float64)
 
@@ -340,14 +341,6 @@ def _pitch_columns(pitch: Pitch, loud: Bools) -> list[float]:
     steps = np.abs(np.diff(tone))[np.diff(voiced) == 1]
     change = float(steps.mean()) if len(steps) else 0.0
     return [tone.mean(), tone.std(), low, middle, high, high - low, _slope(voiced, tone), change]
-
-
-def _level_columns(level: Floats, loud: Bools) -> list[float]:
-    """Level in dB of the loud frames, and the range of all."""
-    frames, values = np.flatnonzero(loud), level[loud]
-    low, middle, high = np.percentile(values, [10, 50, 90])
-    quiet, noisy = np.percentile(level, [5, 95])
-    return [values.mean(), values.std(), low, middle, high, _slope(frames, values), noisy - quiet]
 
 
 def _slope(frames: Any, values: Floats) -> float:
@@ -369,10 +362,3 @@ def _rhythm_columns(level: Floats, pitch: Pitch, loud: Bools, seconds: float) ->
     paused = float(pauses.sum()) * _SECONDS_PER_FRAME
     speaking = max(seconds - paused, _SECONDS_PER_FRAME)
     return [n_syllables / seconds, n_syllables / speaking, len(pauses) / seconds, paused / seconds]
-
-
-def _cepstral_columns(cepstrum: Floats, loud: Bools) -> list[float]:
-    """Mean and standard deviation of each coefficient, and the standard deviation of its change, in loud frames."""
-    change = np.zeros_like(cepstrum) if len(cepstrum) < 2 else np.gradient(cepstrum, axis=0)
-    columns = np.stack([cepstrum[loud].mean(axis=0), cepstrum[loud].std(axis=0), change[loud].std(axis=0)], axis=1)
-    return list(columns.ravel())

@@ -115,23 +115,66 @@ def style_counts(text: str) -> StyleCounts:
     """
     text = plain_text(text).strip()
     markdown, prose = markdown_counts(text)
-    words = _word_counts(prose)
-    count = prose.count
+    words = _WORD.findall(prose)
+    lower = [word.lower() for word in words]
+    if "’" in prose:
+        lower = [word.replace("’", "'") for word in lower]
+    joined, count = " ".join(lower), prose.count
+    syllables = len(_SYLLABLE.findall(joined)) - len(_SILENT_E.findall(joined)) + len(_WITHOUT_VOWEL.findall(joined))
+    by_word = {name: sum(map(own.__contains__, lower)) for name, own in WORDS.items()}
     return StyleCounts(
         characters=len(text), **markdown,
         non_ascii=0 if text.isascii() else len(text) - len(text.encode("ascii", "ignore")),
         formulas=count("$$") // 2 + count("\\(") + count("\\["),
-        sentences=max(len(_SENTENCE_END.findall(prose)), min(words["words"], 1)),
+        words=len(words), word_characters=sum(map(len, words)), syllables=syllables, distinct_words=len(set(lower)),
+        long_words=sum(len(word) > 6 for word in words), lower_i=words.count("i"),
+        capitals=sum(word[0].isupper() for word in words),
+        shouted=sum(word.isupper() and len(word) > 1 and sum(map(str.isalpha, word)) > 1 for word in words),
+        sentences=max(len(_SENTENCE_END.findall(prose)), min(len(words), 1)),
         commas=sum(map(count, ",;，；、")), questions=count("?") + count("？"), exclamations=count("!") + count("！"),
         colons=count(":") + count("："), quotation_marks=sum(map(count, '"“”„«»')), brackets=sum(map(count, "([{")),
-        digits=len(_DIGITS.findall(prose)), **words,
+        digits=len(_DIGITS.findall(prose)), **by_word,
     )  # fmt: skip
 
 
 def markdown_counts(text: str) -> tuple[dict[str, int], str]:
-    """Return the marks of Markdown in a plain text, and the text without code and addresses, in which words count."""
-    counts, prose_lines = _line_counts(text.split("\n"))
-    prose = "\n".join(prose_lines) if counts["code_blocks"] else text
+    """Return the marks of Markdown in a plain text, and the text without code and addresses, in which words count.
+
+    Of tables the rows between head and body are counted.
+    """
+    counts = dict.fromkeys(_MARKS, 0)
+    lines, fence, blank = [], "", True
+    for line in text.split("\n"):
+        content = line.strip()
+        mark = _FENCE.match(content) if content[:3] in ("```", "~~~") else None
+        if fence:
+            counts["code_characters"] += len(line) + 1
+            if mark is not None and mark[1] == content and content.startswith(fence):
+                fence = ""
+            continue
+        counts["paragraphs"] += blank and bool(content)
+        blank = not content
+        # a line of code may begin and end with three backticks
+        if mark is not None and ("`" not in content[len(mark[1]) :] or content[0] == "~"):
+            fence = mark[1]
+            counts["code_blocks"] += 1
+            counts["code_characters"] += len(line) + 1
+            continue
+        lines.append(line)
+        first = content[:1]
+        if not first:
+            continue
+        if first == "#":
+            counts["headings"] += _HEADING.match(content) is not None
+        elif first == ">":
+            counts["quotes"] += 1
+        elif first in "-*+•" and _BULLET.match(content):
+            counts["bullets"] += 1
+        elif first in "0123456789":
+            counts["numbered"] += _NUMBERED.match(content) is not None
+        elif "|" in content and "---" in content:
+            counts["tables"] += _TABLE_MARKS.issuperset(content)
+    prose = "\n".join(lines) if counts["code_blocks"] else text
     if "`" in prose:
         prose, counts["inline_code"] = _INLINE_CODE.subn(" ", prose)
     if "](" in prose:
@@ -170,58 +213,3 @@ def style_columns(counts: StyleCounts) -> list[float]:
     values |= {name: math.log1p(getattr(counts, name)) for name in _LOGS}
     values |= {name: 100 * getattr(rates, name) / words for name in _RATES}
     return [values[name] for name in COLUMNS]
-
-
-def _line_counts(lines: list[str]) -> tuple[dict[str, int], list[str]]:
-    """What is counted line by line, with room for the other marks, and the lines outside of fenced blocks.
-
-    Of tables it is the rows between head and body.
-    """
-    counts = dict.fromkeys(_MARKS, 0)
-    prose, fence, blank = [], "", True
-    for line in lines:
-        content = line.strip()
-        mark = _FENCE.match(content) if content[:3] in ("```", "~~~") else None
-        if fence:
-            counts["code_characters"] += len(line) + 1
-            if mark is not None and mark[1] == content and content.startswith(fence):
-                fence = ""
-            continue
-        counts["paragraphs"] += blank and bool(content)
-        blank = not content
-        # a line of code may begin and end with three backticks
-        if mark is not None and ("`" not in content[len(mark[1]) :] or content[0] == "~"):
-            fence = mark[1]
-            counts["code_blocks"] += 1
-            counts["code_characters"] += len(line) + 1
-            continue
-        prose.append(line)
-        first = content[:1]
-        if not first:
-            continue
-        if first == "#":
-            counts["headings"] += _HEADING.match(content) is not None
-        elif first == ">":
-            counts["quotes"] += 1
-        elif first in "-*+•" and _BULLET.match(content):
-            counts["bullets"] += 1
-        elif first in "0123456789":
-            counts["numbered"] += _NUMBERED.match(content) is not None
-        elif "|" in content and "---" in content:
-            counts["tables"] += _TABLE_MARKS.issuperset(content)
-    return counts, prose
-
-
-def _word_counts(prose: str) -> dict[str, int]:
-    """What is counted word by word."""
-    words = _WORD.findall(prose)
-    lower = [word.lower() for word in words]
-    if "’" in prose:
-        lower = [word.replace("’", "'") for word in lower]
-    joined = " ".join(lower)
-    syllables = len(_SYLLABLE.findall(joined)) - len(_SILENT_E.findall(joined)) + len(_WITHOUT_VOWEL.findall(joined))
-    counts = {"words": len(words), "word_characters": sum(map(len, words)), "syllables": syllables}
-    counts |= {"long_words": sum(len(word) > 6 for word in words), "distinct_words": len(set(lower))}
-    counts |= {"capitals": sum(word[0].isupper() for word in words), "lower_i": words.count("i")}
-    counts["shouted"] = sum(word.isupper() and len(word) > 1 and sum(map(str.isalpha, word)) > 1 for word in words)
-    return counts | {name: sum(map(own.__contains__, lower)) for name, own in WORDS.items()}

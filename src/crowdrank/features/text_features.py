@@ -41,10 +41,10 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
             raise ParameterError(f"{option('words', n_words)} is not a number of columns; use 0 for none, or 50")
     embedding = _Embedding(params["embed"], fitted) if params["embed"] else None
     items, texts = _texts(items, run)
-    raws = [replace(raw, text=text, path=None) for raw, text in zip(items.raw, texts, strict=True)]
+    in_memory = [replace(raw, text=text, path=None) for raw, text in zip(items.raw, texts, strict=True)]
+    plain_items = replace(items, raw=tuple(in_memory))
     style = Measure("text", VERSION, {}, measure_style, len(COLUMNS), _TEXTS_PER_CHUNK, _CONTENT)
-    matrix, _ = measure_rows(style, raws, run, "style")
-    blocks, names = [matrix], list(COLUMNS)
+    blocks, names = [measure_rows(style, plain_items, run, "style")[1]], list(COLUMNS)
     facts: dict[str, Any] = {}
     numbers: dict[str, Any] = {}
     words = None
@@ -61,7 +61,7 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
         facts["vocabulary"] = list(words.vocabulary)
         numbers |= {"idf": words.idf, "components": words.components}
     if embedding is not None:
-        blocks.append(embedding.columns(raws, run))
+        blocks.append(embedding.columns(plain_items, run))
         names += _numbered_names("embed", blocks[-1].shape[1])
         facts["embed_sha"] = embedding.sha
         numbers |= {"embed_mean": embedding.mean, "embed_directions": embedding.directions}
@@ -143,12 +143,12 @@ class _Embedding:
             if self.directions.ndim != 2 or self.mean.shape != self.directions.shape[1:]:
                 raise ValueError("the directions of its embedding do not fit")
 
-    def columns(self, raws: Sequence[RawItem], run: Run) -> Floats:
+    def columns(self, items: RawItems, run: Run) -> Floats:
         """The reduced embeddings of texts; fits the reduction where there is none yet."""
         n_dimensions = load_model(self.folder).n_dimensions
         made_by = {"sha": self.sha, "folder": str(self.folder)}, measure_embeddings
         measure = Measure("embedding", VERSION, *made_by, n_dimensions, _TEXTS_PER_CHUNK_EMBEDDED, _CONTENT)
-        vectors, _ = measure_rows(measure, raws, run, "embeddings")
+        vectors = measure_rows(measure, items, run, "embeddings")[1]
         if self.mean is None or self.directions is None:
             # at most 50 main directions, and one for so many items as words have
             self.mean = vectors.mean(axis=0)
@@ -316,6 +316,8 @@ class Bert:
 
     def embed(self, text: str) -> Floats:
         """Return the embedding of one text."""
+        from scipy.special import erf
+
         tokens = self.tokenizer.encode(text).ids
         if not tokens:
             return np.zeros(self.n_dimensions)
@@ -324,25 +326,21 @@ class Bert:
         )
         hidden = self._normalise(words[tokens] + places[: len(tokens)] + kinds[0], "embeddings.LayerNorm")
         for layer in range(self.n_layers):
-            hidden = self._layer(hidden, f"encoder.layer.{layer}.")
+            # attention and two dense steps, each with its residual
+            place = f"encoder.layer.{layer}."
+            heads = [self._dense(hidden, f"{place}attention.self.{name}") for name in ("query", "key", "value")]
+            query, key, value = (one.reshape(len(hidden), self.n_heads, -1).transpose(1, 0, 2) for one in heads)
+            scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[2]))
+            scores = np.exp(scores - scores.max(axis=2, keepdims=True))
+            scores /= scores.sum(axis=2, keepdims=True)
+            context = (scores @ value).transpose(1, 0, 2).reshape(len(hidden), -1)
+            attended = self._dense(context, f"{place}attention.output.dense")
+            hidden = self._normalise(hidden + attended, f"{place}attention.output.LayerNorm")
+            inner = self._dense(hidden, f"{place}intermediate.dense")
+            inner = inner * (1 + erf(inner / np.float32(np.sqrt(2)))) / 2
+            hidden = self._normalise(hidden + self._dense(inner, f"{place}output.dense"), f"{place}output.LayerNorm")
         mean = hidden.mean(axis=0, dtype=np.float64)
         return mean / max(float(np.linalg.norm(mean)), 1e-12)
-
-    def _layer(self, hidden: NDArray[np.float32], place: str) -> NDArray[np.float32]:
-        """Attention and two dense steps, each with its residual."""
-        from scipy.special import erf
-
-        heads = [self._dense(hidden, f"{place}attention.self.{name}") for name in ("query", "key", "value")]
-        query, key, value = (one.reshape(len(hidden), self.n_heads, -1).transpose(1, 0, 2) for one in heads)
-        scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[2]))
-        scores = np.exp(scores - scores.max(axis=2, keepdims=True))
-        scores /= scores.sum(axis=2, keepdims=True)
-        context = (scores @ value).transpose(1, 0, 2).reshape(len(hidden), -1)
-        attended = self._dense(context, f"{place}attention.output.dense")
-        hidden = self._normalise(hidden + attended, f"{place}attention.output.LayerNorm")
-        inner = self._dense(hidden, f"{place}intermediate.dense")
-        inner = inner * (1 + erf(inner / np.float32(np.sqrt(2)))) / 2
-        return self._normalise(hidden + self._dense(inner, f"{place}output.dense"), f"{place}output.LayerNorm")
 
     def _dense(self, values: NDArray[np.float32], name: str) -> NDArray[np.float32]:
         """A linear map with its offset."""
