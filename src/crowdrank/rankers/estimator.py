@@ -18,7 +18,7 @@ from ..data.consensus import Trace
 from ..data.features import Extractor, Features
 from ..data.files import PathLike
 from ..errors import CrowdrankError, JudgmentError, ParameterError, expect_package
-from ..kernels.threads import read_only
+from ..kernels.threads import one_blas_thread, read_only
 from ..protocols import AnyFloats, Counts, Floats, Progress, method_name
 from ..wording import one_of
 from .saving import MAX_ABS_WEIGHT, Saved, real_number, weights_of, whole_number
@@ -87,6 +87,8 @@ class Ranker(_LateEstimator):
     _scales: ClassVar[bool] = False
     _has_parts: ClassVar[bool] = False
     _steps: ClassVar[str] = "steps"
+    _most_steps: ClassVar[str] = "max_iter"
+    """Its parameter that says how many there are at most."""
 
     # scikit-learn reads these: what its searches pass on without being asked to
     __metadata_request__fit: ClassVar = {"qid": True, "item": True}
@@ -326,7 +328,7 @@ class Ranker(_LateEstimator):
             raise ParameterError(
                 f"patience= counts {self._steps} without a better nDCG on validation queries; give eval_set="
             )
-        return Watch(held, n_steps=getattr(self, "max_iter", 0), progress=progress, what=method_name(self), **own)
+        return Watch(held, n_steps=getattr(self, self._most_steps, 0), progress=progress, what=method_name(self), **own)
 
     def _read(self, X: Any, qid: Any, *, reset: bool) -> tuple[Matrix, Any]:
         """The matrix, checked, and the queries, which features bring along."""
@@ -721,8 +723,8 @@ def query_folds(matrix: Matrix, lists: Lists, seed: int) -> Iterator[Fold]:
         return
     parts = query_parts(matrix, lists, min(FOLDS, lists.n_queries), seed)
     for number in range(1 if lists.n_queries >= MANY_QUERIES else len(parts)):
-        others = np.concatenate([part for other, part in enumerate(parts) if other != number])
-        fold = rows_of(matrix, lists, np.sort(others)), rows_of(matrix, lists, parts[number])
+        others = np.setdiff1d(np.arange(lists.n_queries), parts[number])
+        fold = rows_of(matrix, lists, others), rows_of(matrix, lists, parts[number])
         if all(rows.lists.has_contrast for rows in fold):
             yield fold
 
@@ -778,8 +780,6 @@ class WeightedFeatures(Ranker):
 
     def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
         """Weighted sum of each row's scaled features."""
-        from ..kernels.threads import one_blas_thread
-
         with one_blas_thread():
             design = scoring_design(matrix, qid, self.scaling_)
             scores = design.scores(self.weights_)

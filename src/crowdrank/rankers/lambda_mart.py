@@ -23,7 +23,7 @@ from ..data.files import plain
 from ..errors import DataWarning, ParameterError, expect_package
 from ..protocols import Counts, Floats, Ints, Progress
 from ..wording import did_you_mean, expect_above, expect_at_least, expect_choices
-from .estimator import GAINS, Ranker, ValidationRows, Watch, gains
+from .estimator import GAINS, Ranker, ValidationRows, Watch, gains, held_out, query_folds, sample_queries
 from .saving import TREES_AS_TEXT, Saved, whole_number
 from .training_rows import Lists, Matrix
 
@@ -402,8 +402,6 @@ class LambdaMART(Ranker):
 
     def _held_out_trees(self, matrix: Matrix, lists: Lists, watch: Watch) -> int:
         """The number of trees that is best on held-out queries."""
-        from .estimator import held_out, query_folds, sample_queries
-
         n_leaves, min_leaf = self.sizes(lists)
         settings = {"n_trees": MAX_TREES, "patience": PATIENCE, "n_leaves": n_leaves, "min_leaf": min_leaf}
         some = sample_queries(matrix, lists, _MAX_ROWS_HELD_OUT, self.seed)
@@ -724,8 +722,9 @@ def _tree(block: bytes) -> dict[str, NDArray[Any]]:
     starts = _list(facts, b"cat_boundaries", _WHOLE, n_sets + 1) if n_sets else np.zeros(0, np.int64)
     words = _list(facts, b"cat_threshold", _WORDS, int(starts[-1]), 1 << 32) if n_sets else np.zeros(0, np.int64)
     n_leaves = _whole_number(facts, b"num_leaves", _MAX_LEAVES)
-    splits = {name: _list(facts, name, _WHOLE, n_leaves - 1) for name in _SPLIT_NUMBERS}
-    decision = splits[b"decision_type"]
+    names = {"feature": b"split_feature", "decision": b"decision_type", "left": b"left_child", "right": b"right_child"}
+    splits = {ours: _list(facts, name, _WHOLE, n_leaves - 1).astype(np.int32) for ours, name in names.items()}
+    decision = splits.pop("decision")
     threshold = _list(facts, b"threshold", _DECIMAL, n_leaves - 1)
     by_set = decision % 2 == 1
     if not np.isin(decision[~by_set], _DECISIONS).all() or (by_set.any() and not n_sets):
@@ -734,14 +733,12 @@ def _tree(block: bytes) -> dict[str, NDArray[Any]]:
     missing = np.where(decision < _ZERO_IS_MISSING, zero, default)
     zero = np.where(decision & _ZERO_IS_MISSING > 0, default, zero)
     return {
+        **splits,
         "leaves": np.array([n_leaves], np.int32),
-        "feature": splits[b"split_feature"].astype(np.int32),
         "threshold": threshold,
         "bits": np.where(by_set, CATEGORIES, missing + 2 * zero).astype(np.uint8),
         "category_starts": starts.astype(np.int32),
         "category_words": words.astype(np.uint32),
-        "left": splits[b"left_child"].astype(np.int32),
-        "right": splits[b"right_child"].astype(np.int32),
         "values": _list(facts, b"leaf_value", _DECIMAL, n_leaves),
         "gained": _list(facts, b"split_gain", _DECIMAL, n_leaves - 1),
     }
@@ -759,9 +756,6 @@ def _one_after_the_other(trees: list[dict[str, NDArray[Any]]]) -> dict[str, NDAr
         joined["category_starts"] = starts.astype(np.int32)
         joined["threshold"] = joined["threshold"] + np.where(joined["bits"] == CATEGORIES, first, 0)
     return joined
-
-
-_SPLIT_NUMBERS = (b"split_feature", b"decision_type", b"left_child", b"right_child")
 
 
 def _whole_number(facts: Mapping[bytes, bytes], name: bytes, most: int) -> int:

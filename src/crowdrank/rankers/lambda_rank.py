@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Any, ClassVar
@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import MissingExtraError, ParameterError
-from ..protocols import Floats, Progress
+from ..kernels.threads import one_blas_thread
+from ..protocols import Floats
 from ..wording import expect_above, expect_at_least, expect_choices
-from .estimator import GAINS, Ranker, ValidationRows, Watch, gains
+from .estimator import GAINS, Ranker, Watch, gains
 from .saving import weights_of, whole_number
 from .training_rows import SCALES, Design, Lists, Matrix, learn_scaling, scoring_design
 
@@ -126,6 +127,7 @@ class LambdaRank(Ranker):
 
     _scales: ClassVar[bool] = True
     _steps: ClassVar[str] = "epochs"
+    _most_steps: ClassVar[str] = "n_epochs"
 
     def check(self) -> None:
         """Refuse parameters outside their range."""
@@ -136,16 +138,8 @@ class LambdaRank(Ranker):
         expect_above(self, 0, "learning_rate", "sigma")
         expect_at_least(self, 0, "ridge")
 
-    def _watch(self, held: ValidationRows | None, progress: Progress | None) -> Watch:
-        """Validation by nDCG@k of the chosen gain."""
-        watch = super()._watch(held, progress)
-        watch.n_steps = self.n_epochs
-        return watch
-
     def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
         """Train the network, keeping the best epoch."""
-        from ..kernels.threads import one_blas_thread
-
         lists = lists.best_first() if self.loss == "list_mle" else lists
         # what a feature differs by between queries does not cancel in a network, and would saturate it
         self.scaling_ = learn_scaling(self.scale, matrix, lists, within=False)
@@ -154,9 +148,14 @@ class LambdaRank(Ranker):
         parts = [lists.take(queries) for queries in drawn]
         batches = [(_features(matrix, part, self), _slopes(self, part)) for part in parts]
         held = None if watch.held is None else _features(watch.held.matrix, watch.held.lists, self)
-        network = (_Network if self.n_layers == 1 else _DeepNetwork)(
-            _first_layers(matrix.n_features, self.n_hidden, self.n_layers, rng), self.learning_rate, self.ridge
-        )
+        # weights of all layers begin at random, offsets at 0
+        first: list[Floats] = []
+        for width in [matrix.n_features, *[self.n_hidden] * (self.n_layers - 1)]:
+            wide = 1.0 / np.sqrt(width)
+            first += [rng.uniform(-wide, wide, (self.n_hidden, width)), np.zeros(self.n_hidden)]
+        narrow = 1.0 / np.sqrt(self.n_hidden)
+        first.append(rng.uniform(-narrow, narrow, self.n_hidden))
+        network = (_Network if self.n_layers == 1 else _DeepNetwork)(first, self.learning_rate, self.ridge)
         with one_blas_thread():
             for epoch in range(1, self.n_epochs + 1):
                 for number in rng.permutation(len(batches)):
@@ -224,20 +223,10 @@ def _slopes(method: LambdaRank, lists: Lists) -> Callable[[Floats], Floats]:
     return lambda scores: share * pulls(scores)[0]
 
 
-def _first_layers(n_features: int, n_hidden: int, n_layers: int, rng: np.random.Generator) -> Layers:
-    """Random weights of all layers, offsets of 0."""
-    layers: list[Floats] = []
-    for width in [n_features, *[n_hidden] * (n_layers - 1)]:
-        wide = 1.0 / np.sqrt(width)
-        layers += [rng.uniform(-wide, wide, (n_hidden, width)), np.zeros(n_hidden)]
-    narrow = 1.0 / np.sqrt(n_hidden)
-    return (*layers, rng.uniform(-narrow, narrow, n_hidden))
-
-
 class _Network:
     """One hidden layer of tanh units and a linear output, trained by given slopes with Adam [Kingma15]_."""
 
-    def __init__(self, first: Layers, rate: float, ridge: float) -> None:
+    def __init__(self, first: Sequence[Floats], rate: float, ridge: float) -> None:
         self._layers, self._rate, self._ridge = list(first), rate, ridge
         self._mean, self._square = ([np.zeros_like(layer) for layer in first] for _ in range(2))
         self._n_steps = 0
@@ -269,7 +258,7 @@ class _Network:
 class _DeepNetwork:
     """Several hidden layers, trained by torch."""
 
-    def __init__(self, first: Layers, rate: float, ridge: float) -> None:
+    def __init__(self, first: Sequence[Floats], rate: float, ridge: float) -> None:
         try:
             import torch
         except ImportError:

@@ -6,7 +6,6 @@ The fit is one, over one block of rows or many.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..data.consensus import Trace
 from ..fitting import newton
+from ..kernels.threads import one_blas_thread
 from ..protocols import BlockFit, Blocks, Floats, Statistics, method_name
 from ..wording import expect_above, expect_at_least, one_of
 from .estimator import Watch, WeightedFeatures
@@ -71,8 +71,6 @@ class LinearRanker(WeightedFeatures):
 
     def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
         """Scale the features and find the weights."""
-        from ..kernels.threads import one_blas_thread
-
         lists = self._order_lists(lists)
         # blocks are shared among threads already, and a library's own would wait for each other on a busy machine
         with one_blas_thread():
@@ -110,17 +108,24 @@ class LinearRanker(WeightedFeatures):
         """
 
         def solve(blocks: Blocks) -> tuple[Floats, Scaling, Trace]:
-            surveys = blocks.each(partial(_survey, self))
-            divisor = float(np.sum([divisor for divisor, _ in surveys]))
-            moments = None
+            divisors, first_rows = zip(
+                *blocks.each(lambda part, _: ((self._divisor(part.lists), part.matrix.first_row(part.lists)), None)),
+                strict=True,
+            )
+            divisor, shift, moments = float(np.sum(divisors)), first_rows[0], None
             if self.scale == "overall":
-                shift = surveys[0][1]
-                sums, largest = zip(*blocks.each(partial(_moments, shift)), strict=True)
+                each = blocks.each(lambda part, _: (part.matrix.moment_sums(part.lists, shift), None))
+                sums, largest = zip(*each, strict=True)
                 moments = moments_of(np.sum(sums, axis=0), np.max(largest, axis=0), shift)
             scaling = scaling_by(self.scale, moments, n_features)
 
             def total(question: Callable[[BlockLoss], Statistics]) -> Statistics:
-                return blocks.total(partial(_share, self, scaling, divisor, question))
+                # what a part answers counts by its share of what the loss is divided by
+                def share(part: RowsPart, state: Any) -> tuple[Statistics, Any]:
+                    rows, own = part.loss(self, scaling)
+                    return tuple(own / divisor * statistic for statistic in question(rows)), None
+
+                return blocks.total(share)
 
             weights, trace = self.descend(RowLoss(n_features, total), follower(scaling))
             return weights, scaling, trace
@@ -245,22 +250,3 @@ class RowsPart:
             rows = BlockLoss(design, ranker._loss(self.lists), share_of_places(self.lists))
             self._kept[key] = rows, ranker._divisor(self.lists)
         return self._kept[key]
-
-
-def _share(
-    ranker: LinearRanker, scaling: Scaling, divisor: float, question: Callable[[BlockLoss], Statistics], part: RowsPart,
-    state: Any,
-) -> tuple[Statistics, Any]:  # fmt: skip
-    """What a part answers to a question, by its share of what the loss is divided by."""
-    rows, own = part.loss(ranker, scaling)
-    return tuple(own / divisor * statistic for statistic in question(rows)), None
-
-
-def _survey(ranker: LinearRanker, part: RowsPart, state: Any) -> tuple[Statistics, Any]:
-    """What the loss of a part is divided by, and its first row."""
-    return (ranker._divisor(part.lists), part.matrix.first_row(part.lists)), None
-
-
-def _moments(shift: Floats, part: RowsPart, state: Any) -> tuple[Statistics, Any]:
-    """What the scaling of a part's columns is made of."""
-    return part.matrix.moment_sums(part.lists, shift), None

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data.consensus import Trace
 from ..errors import JudgmentError
+from ..kernels.threads import bind, read_only, views
 from ..protocols import Floats
 from ..wording import expect_above, expect_at_least, one_of
 from .linear import Follow, LinearRanker
@@ -153,12 +154,13 @@ class ListNet(LinearRanker):
             raise JudgmentError("solver='stochastic' takes one row per item; average the rows of an item first")
         features = np.concatenate([block for _, _, block in design.blocks()])
         wanted, loss = choice_chances(lists.target, lists.weights, lists.offsets)[0], self._loss(lists)
+        rows = views(features, wanted, lists.weights, lists.offsets)
         rng = np.random.default_rng(self.seed)
         weights = self.start * rng.standard_normal(design.n_features)
         best, change, values = weights, 0.0, []
         for done in range(1, self.max_iter + 1):
-            rows = features, wanted, lists.weights, lists.offsets, rng.permutation(lists.n_queries)
-            following = descend_queries(*rows, weights, self.learning_rate)
+            following, order = weights.copy(), read_only(rng.permutation(lists.n_queries))
+            bind(descend_queries, *rows, order, self.learning_rate, following)()
             change, weights = float(np.max(np.abs(following - weights), initial=0.0)), following
             here = loss(design.scores(weights)).value
             values.append(-here)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import JudgmentError, ParameterError
-from ..kernels.threads import read_only
+from ..kernels.threads import even_bounds, over_bounds, read_only
 from ..metrics.queries import Groups, dense_codes, group_rows, one_dimensional
 from ..protocols import AnyFloats, Counts, Floats, Ints
 from ..wording import one_of
@@ -338,10 +338,26 @@ class Matrix:
 
     def moments(self, lists: Lists) -> Moments:
         """Return what scaling needs to know of each column; rows count by their weight, missing values not at all."""
-        if self.sparse:
-            return _sparse_moments(self.values, lists)
-        shift = self.first_row(lists)
-        return moments_of(*self.moment_sums(lists, shift), shift)
+        if not self.sparse:
+            shift = self.first_row(lists)
+            return moments_of(*self.moment_sums(lists, shift), shift)
+        from scipy import sparse
+
+        # through sums that leave the zeros alone
+        weight, values = lists.weights, self.values
+        rows = np.arange(lists.n_places) if lists.rows is None else lists.rows
+        choose = sparse.csr_array((weight, rows, lists.offsets), shape=(lists.n_queries, values.shape[0]))
+        by_query = np.add.reduceat(weight, lists.offsets[:-1])
+        sums = sparse.csr_array(choose @ values)
+        squares = np.asarray(values.multiply(values).T @ np.bincount(rows, weight, values.shape[0])).ravel()
+        between = np.asarray(sums.multiply(sums).T @ (1 / by_query)).ravel()
+        mean = np.asarray(sums.sum(axis=0)).ravel() / weight.sum()
+        within = np.maximum(squares - between, 0.0) / weight.sum()
+        # what is left of two nearly equal sums is rounding
+        within[within <= _ROUNDING_SHARE * squares / weight.sum()] = 0.0
+        overall = np.maximum(squares / weight.sum() - mean**2, 0.0)
+        largest = np.asarray(abs(values).max(axis=0).todense()).ravel()
+        return Moments(mean, np.sqrt(within), np.sqrt(overall), largest)
 
     def first_row(self, lists: Lists) -> Floats:
         """Return the numbers of the first row, about which sums are exact enough; 0 where they are missing."""
@@ -392,26 +408,6 @@ def _sums(values: Floats, weight: Floats | None, starts: Counts) -> Floats:
     np.square(values, out=values)
     rest = np.add.reduce(values if weight is None else weight * values)
     return np.stack(np.broadcast_arrays(weights.sum(0), sums.sum(0), (sums * means).sum(0), rest))
-
-
-def _sparse_moments(values: Any, lists: Lists) -> Moments:
-    """The same of a sparse matrix, through sums that leave its zeros alone."""
-    from scipy import sparse
-
-    weight = lists.weights
-    rows = np.arange(lists.n_places) if lists.rows is None else lists.rows
-    choose = sparse.csr_array((weight, rows, lists.offsets), shape=(lists.n_queries, values.shape[0]))
-    by_query = np.add.reduceat(weight, lists.offsets[:-1])
-    sums = sparse.csr_array(choose @ values)
-    squares = np.asarray(values.multiply(values).T @ np.bincount(rows, weight, values.shape[0])).ravel()
-    between = np.asarray(sums.multiply(sums).T @ (1 / by_query)).ravel()
-    mean = np.asarray(sums.sum(axis=0)).ravel() / weight.sum()
-    within = np.maximum(squares - between, 0.0) / weight.sum()
-    # what is left of two nearly equal sums is rounding
-    within[within <= _ROUNDING_SHARE * squares / weight.sum()] = 0.0
-    overall = np.maximum(squares / weight.sum() - mean**2, 0.0)
-    largest = np.asarray(abs(values).max(axis=0).todense()).ravel()
-    return Moments(mean, np.sqrt(within), np.sqrt(overall), largest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -608,8 +604,6 @@ class Design:
     @staticmethod
     def _in_threads(work: Callable[[list[_Stretch]], Result], stretches: list[_Stretch]) -> list[Result]:
         """What the work finds for each thread's share of the stretches."""
-        from ..kernels.threads import even_bounds, over_bounds
-
         bounds = even_bounds(len(stretches), _BLOCKS_PER_THREAD)
         return over_bounds(lambda first, last: work(stretches[first:last]), bounds)
 

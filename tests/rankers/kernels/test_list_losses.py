@@ -33,26 +33,29 @@ LOSSES = {
     ),
     "choices": (
         lambda lists, factor: lambda s: slow.choices(s, *twin(lists, factor)),
-        lambda lists, scores, factor: fast.ordered_choices(
-            scores, lists.weight, lists.tie_starts(), lists.offsets, factor
-        ),
-        lambda lists, scores, factor, block: fast.bend_choices(
-            scores, lists.weight, lists.tie_starts(), lists.offsets, factor, 0, lists.n_queries, block
-        ),
+        lambda lists, scores, factor: choices(lists, factor)(scores)[:2],
+        lambda lists, scores, factor, block: choices(lists, factor)(scores).bend(0, lists.n_queries, block),
     ),
 } | {
     f"{name} pairs": (
         lambda lists, factor, name=name: lambda s: slow.pairs(s, *twin(lists, factor), name, lists.item),
-        lambda lists, scores, factor, code=code: fast.pair_losses(
-            scores, lists.weight, lists.tie_starts(), lists.item, lists.offsets, factor, code
-        ),
-        lambda lists, scores, factor, block, code=code: fast.bend_pairs(
-            scores, lists.weight, lists.tie_starts(), lists.item, lists.offsets, factor, code, 0,
-            lists.n_queries, block,
+        lambda lists, scores, factor, code=code: pairs(lists, factor, code)(scores)[:2],
+        lambda lists, scores, factor, block, code=code: pairs(lists, factor, code)(scores).bend(
+            0, lists.n_queries, block
         ),
     )
     for name, code in (("logistic", fast.LOGISTIC), ("hinge", fast.HINGE))
 }  # fmt: skip
+
+
+def choices(lists, factor):
+    """Likelihood that better places are chosen before lower ones."""
+    return fast.ordered_choices(lists.weight, lists.tie_starts(), lists.offsets, factor)
+
+
+def pairs(lists, factor, code):
+    """Loss of the pairs of each query."""
+    return fast.better_of_pairs(lists.weight, lists.tie_starts(), lists.item, lists.offsets, factor, code)
 
 
 def entropy(lists, scores, factor):

@@ -57,8 +57,7 @@ def better_first(lists: Lists, *, ties_together: bool = True) -> Callable[[Float
     tie = lists.tie_starts() if ties_together else np.arange(lists.n_places)
     # weights are in the sum over places already, so queries need none of their own
     factor = np.full(lists.n_queries, 1 / lists.item_weights().sum())
-    rest = lists.weights, tie, lists.offsets, factor
-    return lambda scores: ScoreLoss(*ordered_choices(scores, *rest), partial(bend_choices, scores, *rest))
+    return ordered_choices(lists.weights, tie, lists.offsets, factor)
 
 
 def likely_orders(orders: Counts, offsets: Counts) -> Callable[[Floats], ScoreLoss]:
@@ -68,22 +67,24 @@ def likely_orders(orders: Counts, offsets: Counts) -> Callable[[Floats], ScoreLo
     up to ``offsets[q + 1]``.
     """
     factor = np.full(len(offsets) - 1, 1 / (len(orders) * (len(offsets) - 1)))
-    rest = np.ones(orders.shape[1]), np.arange(orders.shape[1]), offsets, factor
-
-    def bend(scores: Floats, first: int, last: int, block: Floats) -> Floats:
-        bent, here = np.zeros_like(block), slice(offsets[first], offsets[last])
-        for order in orders:
-            rows = order[here] - offsets[first]
-            bent[rows] += bend_choices(scores[order], *rest, first, last, block[rows])
-        return bent
+    at = ordered_choices(np.ones(orders.shape[1]), np.arange(orders.shape[1]), offsets, factor)
 
     def loss(scores: Floats) -> ScoreLoss:
-        total, slopes = 0.0, np.zeros(len(scores))
+        total, slopes, bends = 0.0, np.zeros(len(scores)), []
         for order in orders:
-            value, along = ordered_choices(scores[order], *rest)
-            slopes[order] += along
-            total += value
-        return ScoreLoss(total, slopes, partial(bend, scores))
+            of_order = at(scores[order])
+            total += of_order.value
+            slopes[order] += of_order.slopes
+            bends.append(of_order.bend)
+
+        def bend(first: int, last: int, block: Floats) -> Floats:
+            bent, here = np.zeros_like(block), slice(offsets[first], offsets[last])
+            for order, bend_order in zip(orders, bends, strict=True):
+                rows = order[here] - offsets[first]
+                bent[rows] += bend_order(first, last, block[rows])
+            return bent
+
+        return ScoreLoss(total, slopes, bend)
 
     return loss
 
@@ -97,12 +98,25 @@ def likely_sets(sets: Floats, offsets: Counts) -> Callable[[Floats], ScoreLoss]:
     return lambda scores: ScoreLoss(*choose_from_sets(scores, *rest), partial(bend_sets, scores, *rest))
 
 
+def ordered_choices(weight: Floats, tie: Counts, offsets: Counts, factor: Floats) -> Callable[[Floats], ScoreLoss]:
+    """Return the negative log-likelihood that the better places are chosen before the lower ones.
+
+    ``tie`` (n_places,) is the first place with the same target. Each place is chosen from those with its own or a
+    lower target; the lowest targets of a query are what remains and are not chosen.
+    """
+    return _query_losses(_choose, _bend_choices, (weight, tie, offsets, factor), offsets, 12)
+
+
 def better_of_pairs(
     weight: Floats, tie: Counts, item: Ints | None, offsets: Counts, factor: Floats, loss: int
 ) -> Callable[[Floats], ScoreLoss]:
-    """Return the loss of the pairs of each query, for places best first; see :func:`pair_losses`."""
-    rest = weight, tie, item, offsets, factor, loss
-    return lambda scores: ScoreLoss(*pair_losses(scores, *rest), partial(bend_pairs, scores, *rest))
+    """Return the loss of the pairs of each query, by the product of their weights, for places best first.
+
+    ``loss`` of a pair whose scores differ by z, the better less the worse: LOGISTIC is log(1 + exp(-z)), HINGE is 0
+    from 1 on, (1 - z)**2 / 2 from 0 to 1 and 1/2 - z below.
+    """
+    inputs = weight, tie, _items(item), offsets, factor, loss
+    return _query_losses(_lose, _bend_pairs, inputs, offsets, 6, pairs=True)
 
 
 def swap_gains(
@@ -304,6 +318,30 @@ def _over_queries(
     over_bounds(lambda begin, end: kernel(*arrays, begin, end, *outputs), np.unique(np.append(inner, last)))
 
 
+def _query_losses(
+    evaluate: Any, bend: Any, inputs: tuple[Any, ...], offsets: Counts, steps: int, *, pairs: bool = False
+) -> Callable[[Floats], ScoreLoss]:
+    """What gives the loss at some scores, by a kernel for each query's value and slopes, and one for its curvature."""
+
+    def loss(scores: Floats) -> ScoreLoss:
+        given, value, slopes = (scores, *inputs), np.empty(len(offsets) - 1), np.zeros(len(scores))
+        _over_queries(evaluate, given, (value, slopes), offsets, 0, len(value), steps, pairs=pairs)
+        return ScoreLoss(float(value.sum()), slopes, partial(_bend_block, bend, given, offsets, pairs))
+
+    return loss
+
+
+def _bend_block(
+    kernel: Any, inputs: tuple[Any, ...], offsets: Counts, pairs: bool, first: int, last: int, block: Floats
+) -> Floats:
+    """The rows of queries first..last-1 multiplied by the curvature of a loss."""
+    bent = np.zeros_like(block)
+    _over_queries(
+        kernel, (block, *inputs, offsets[first]), (bent,), offsets, first, last, 2 * block.shape[1], pairs=pairs
+    )
+    return bent
+
+
 @njit(cache=True, nogil=True)
 def _longest(offsets, first, last):
     """Places of the longest of queries first..last-1."""
@@ -320,19 +358,6 @@ def choice_chances(scores: Floats, weight: Floats, offsets: Counts) -> tuple[Flo
     chances, level = np.empty(len(scores)), np.empty(len(offsets) - 1)
     _over_queries(_chances, (scores, weight, offsets), (chances, level), offsets, 0, len(level), 8)
     return chances, level
-
-
-def descend_queries(
-    features: Floats, wanted: Floats, weight: Floats, offsets: Counts, order: Counts, start: Floats, rate: float
-) -> Floats:
-    """Return weights (n_features,) after a step down the top-one cross entropy of each query, in the order given.
-
-    ``features`` (n_places, n_features) and ``wanted``, the chance of each place by its target, (n_places,).
-    """
-    weights = start.copy()
-    arrays = read_only(np.ascontiguousarray(features)), read_only(wanted), read_only(weight), read_only(offsets)
-    _descend_queries(*arrays, read_only(order), rate, weights)
-    return weights
 
 
 @njit(cache=True, nogil=True)
@@ -354,10 +379,7 @@ def _chances(scores, weight, offsets, first, last, chances, level):
 
 def bend_chances(chances: Floats, factor: Floats, offsets: Counts, first: int, last: int, block: Floats) -> Floats:
     """Return the block multiplied by the curvature of the cross entropy."""
-    bent = np.empty_like(block)
-    inputs = block, chances, factor, offsets, offsets[first]
-    _over_queries(_bend_chances, inputs, (bent,), offsets, first, last, block.shape[1])
-    return bent
+    return _bend_block(_bend_chances, (chances, factor, offsets), offsets, False, first, last, block)
 
 
 @njit(cache=True, nogil=True)
@@ -374,20 +396,6 @@ def _bend_chances(block, chances, factor, offsets, base, first, last, bent):
             share = factor[query] * chances[i]
             for c in range(width):
                 bent[i - base, c] = share * (block[i - base, c] - mean[c])
-
-
-def ordered_choices(
-    scores: Floats, weight: Floats, tie: Counts, offsets: Counts, factor: Floats
-) -> tuple[float, Floats]:
-    """Return the negative log-likelihood that the better places are chosen before the lower ones, and its slopes.
-
-    ``tie`` (n_places,) is the first place with the same target. Each place is chosen from those with its own or a
-    lower target; the lowest targets of a query are what remains and are not chosen.
-    """
-    value, slopes = np.empty(len(offsets) - 1), np.empty(len(scores))
-    inputs = scores, weight, tie, offsets, factor
-    _over_queries(_choose, inputs, (value, slopes), offsets, 0, len(value), 12)
-    return float(value.sum()), slopes
 
 
 @njit(cache=True, nogil=True)
@@ -439,16 +447,6 @@ def _tie_weight(weight, tie, start, end):
             break
         total += weight[i]
     return total
-
-
-def bend_choices(
-    scores: Floats, weight: Floats, tie: Counts, offsets: Counts, factor: Floats, first: int, last: int, block: Floats
-) -> Floats:
-    """Return the block multiplied by the curvature of the ordered choices."""
-    bent = np.empty_like(block)
-    inputs = block, scores, weight, tie, offsets, factor, offsets[first]
-    _over_queries(_bend_choices, inputs, (bent,), offsets, first, last, 2 * block.shape[1])
-    return bent
 
 
 @njit(cache=True, nogil=True)
@@ -507,20 +505,6 @@ def _add_pairs(weight, tie, item, offsets, first, last, total):
                     total[query] += weight[i] * weight[j]
 
 
-def pair_losses(
-    scores: Floats, weight: Floats, tie: Counts, item: Ints | None, offsets: Counts, factor: Floats, loss: int
-) -> tuple[float, Floats]:
-    """Return the loss of the pairs of each query, by the product of their weights, and its slopes.
-
-    ``loss`` of a pair whose scores differ by z, the better less the worse: LOGISTIC is log(1 + exp(-z)), HINGE is 0
-    from 1 on, (1 - z)**2 / 2 from 0 to 1 and 1/2 - z below.
-    """
-    value, slopes = np.empty(len(offsets) - 1), np.zeros(len(scores))
-    inputs = scores, weight, tie, _items(item), offsets, factor, loss
-    _over_queries(_lose, inputs, (value, slopes), offsets, 0, len(value), 6, pairs=True)
-    return float(value.sum()), slopes
-
-
 @njit(cache=True, nogil=True)
 def _lose(scores, weight, tie, item, offsets, factor, loss, first, last, value, slopes):
     """Fill value and add to slopes for queries first..last-1."""
@@ -545,17 +529,6 @@ def _lose(scores, weight, tie, item, offsets, factor, loss, first, last, value, 
                 pull += push
             slopes[j] += pull
         value[query] = factor[query] * lost
-
-
-def bend_pairs(
-    scores: Floats, weight: Floats, tie: Counts, item: Ints | None, offsets: Counts, factor: Floats, loss: int,
-    first: int, last: int, block: Floats,
-) -> Floats:  # fmt: skip
-    """Return the block multiplied by the curvature of the pair losses."""
-    bent = np.zeros_like(block)
-    inputs = block, scores, weight, tie, _items(item), offsets, factor, loss, offsets[first]
-    _over_queries(_bend_pairs, inputs, (bent,), offsets, first, last, block.shape[1], pairs=True)
-    return bent
 
 
 @njit(cache=True, nogil=True)
@@ -583,8 +556,11 @@ def _bend_pairs(block, scores, weight, tie, item, offsets, factor, loss, base, f
 
 
 @njit(cache=True, nogil=True)
-def _descend_queries(features, wanted, weight, offsets, order, rate, weights):
-    """Change the weights by a step for each query."""
+def descend_queries(features, wanted, weight, offsets, order, rate, weights):
+    """Change the weights (n_features,) by a step down the top-one cross entropy of each query, in the order given.
+
+    ``features`` (n_places, n_features) and ``wanted``, the chance of each place by its target, (n_places,).
+    """
     for query in order:
         first, last = offsets[query], offsets[query + 1]
         chance, top, total = np.empty(last - first), -np.inf, 0.0
