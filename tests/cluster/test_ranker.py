@@ -69,14 +69,14 @@ def test_a_training_that_hangs_is_ended_and_said(monkeypatch):
     monkeypatch.setattr(on_cluster, "_WAIT_FOR_END", 0.1)
     number = itertools.count()
     monkeypatch.setattr(on_cluster, "_workers", lambda client: {f"worker {next(number)}"})
-    monkeypatch.setattr(on_cluster._Training, "_grow_slice", lambda self, n: time.sleep(30))
+    monkeypatch.setattr(on_cluster._Training, "_grow_slice", lambda self, n, attempt: time.sleep(30))
     restarts = []
 
     class Quiet:
         def restart(self, **how):
             restarts.append(how)
 
-    training = on_cluster._Training(Quiet(), None, {})
+    training = on_cluster._Training(Quiet(), {}, "", np.empty(0), np.empty(0), 0)
     with pytest.raises(ClusterError, match=r"a worker was lost in each of 3 attempts.*leave .*cluster.* out"):
         training._slice(10)
     assert len(restarts) == 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
@@ -20,7 +19,7 @@ from ..errors import ClusterError, CrowdrankError, MissingExtraError, ParameterE
 from ..kernels.threads import one_thread
 from ..protocols import BlockFit, Parts, Progress, Statistics
 from ..wording import counted, option
-from .executor import BlockPass, Run, RunFiles, States, pass_in_words
+from .executor import BlockPass, Run, RunFiles, pass_in_words, states_in_files
 
 _BLOCKS_PER_WORKER = 3
 _ONE_THREAD_EACH = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -126,12 +125,8 @@ class Dask:
 
     def run(self, fit: BlockFit, parts: Parts) -> Any:
         """Return the result of a fit."""
-        if self.files is not None:
-            return fit.solve(_DaskRun(self, fit, parts, self.files.states, self.files))
-        with tempfile.TemporaryDirectory(
-            prefix="crowdrank-state-", dir=self.scratch, ignore_cleanup_errors=True
-        ) as scratch:
-            return fit.solve(_DaskRun(self, fit, parts, States(scratch), None))
+        with states_in_files(self.files, self.scratch) as states:
+            return fit.solve(_DaskRun(self, fit, parts, states, self.files))
 
 
 class _DaskRun(Run):

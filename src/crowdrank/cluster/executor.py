@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import io
 import json
+import operator
 import os
 import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -141,6 +143,16 @@ class RunFiles:
         return States(str(self.directory / "state"))
 
 
+@contextmanager
+def states_in_files(files: RunFiles | None, scratch: str | None = None) -> Iterator[States]:
+    """Yield the states of a run, which are those of its files or go with it."""
+    if files is not None:
+        yield files.states
+        return
+    with tempfile.TemporaryDirectory(prefix="crowdrank-state-", dir=scratch, ignore_cleanup_errors=True) as folder:
+        yield States(folder)
+
+
 def _load(path: Path) -> Statistics:
     """The arrays and floats of a file."""
     try:
@@ -179,7 +191,7 @@ def _write(path: Path, content: bytes) -> None:
 class BlockPass:
     """One pass over some parts: what to compute, which states to read, and which to write.
 
-    ``summed`` says whether the statistics are added up, or listed part by part.
+    ``summed`` says whether the statistics are added up, or listed part by part: lists are joined by ``+``.
     """
 
     merge: Callable[[Statistics, Statistics], Statistics]
@@ -191,7 +203,8 @@ class BlockPass:
 
     def over(self, numbers: Iterable[int], parts: Iterable[Any]) -> tuple[Any, bool]:
         """Return the statistics of an aligned run of parts, and whether states were written."""
-        added, listed, wrote = TreeSum(self.merge), list[Statistics](), False
+        added: TreeSum[Any] = TreeSum(self.merge if self.summed else operator.add)
+        wrote = False
         for number, part in zip(numbers, parts, strict=True):
             before = self.states.load(number, self.generation)
             # sums of a part must not depend on the cores of the machine
@@ -202,11 +215,8 @@ class BlockPass:
                 wrote = True
             # row by row in memory: the last digits of sums depend on the layout
             statistics = tuple(np.ascontiguousarray(one) if isinstance(one, np.ndarray) else one for one in statistics)
-            if self.summed:
-                added.add(statistics)
-            else:
-                listed.append(statistics)
-        return added.total() if self.summed else listed, wrote
+            added.add(statistics if self.summed else [statistics])
+        return added.total(), wrote
 
 
 def pass_in_words(number: int, seconds: float | None) -> str:
@@ -259,18 +269,17 @@ class Run(ABC):
             *before, number = _load(kept)
             total, generation = tuple(before), int(number)
         else:
-            added, listed, wrote = TreeSum(self.fit.merge), list[Statistics](), False
+            added: TreeSum[Any] = TreeSum(self.fit.merge if summed else operator.add)
             work = BlockPass(self.fit.merge, step, self.states, self.generation, self.n_passes, summed)
+            wrote = False
             for statistics, new in self.results(work):
                 wrote |= new
-                if summed:
-                    added.add(statistics)
-                else:
-                    listed += statistics
+                added.add(statistics)
+            found = added.total()
             if summed:
-                total = tuple(np.array(one, order="C") if isinstance(one, np.ndarray) else one for one in added.total())
+                total = tuple(np.array(one, order="C") if isinstance(one, np.ndarray) else one for one in found)
             else:
-                total = (float(len(listed[0])), *(value for values in listed for value in values))
+                total = (float(len(found[0])), *(value for values in found for value in values))
             generation = self.n_passes if wrote else self.generation
             if kept is not None:
                 _save(kept, (*total, float(generation)))
@@ -284,10 +293,10 @@ class Run(ABC):
 class _LocalRun(Run):
     """A fit in this process: parts laid out once and kept, or read and laid out in every pass."""
 
-    def __init__(self, progress: Progress | None, keep: bool, *args: Any) -> None:
+    def __init__(self, executor: InMemory, *args: Any) -> None:
         super().__init__(*args)
-        self.progress, self.kept = progress, list[Any]()
-        if keep:
+        self.progress, self.kept = executor.progress, list[Any]()
+        if executor.keeps:
             # the first by itself: it makes what all parts share
             self.kept.append(self._lay_out(0))
             self.kept += in_order(self._lay_out, range(1, self.parts.n_parts))
@@ -323,22 +332,21 @@ class InMemory:
         Called after each part of a pass.
     """
 
+    keeps: ClassVar[bool] = True
+    """Whether parts are held from pass to pass, and their states in memory where there are no files."""
+
     files: RunFiles | None = None
     progress: Progress | None = None
 
     def run(self, fit: BlockFit, parts: Parts) -> Any:
         """Return the result of a fit."""
-        states = States() if self.files is None else self.files.states
-        return fit.solve(_LocalRun(self.progress, True, fit, parts, states, self.files))
+        in_memory = self.keeps and self.files is None
+        with nullcontext(States()) if in_memory else states_in_files(self.files) as states:
+            return fit.solve(_LocalRun(self, fit, parts, states, self.files))
 
 
 @dataclass(frozen=True)
 class Streamed(InMemory):
     """Runs passes over parts that are read anew in every pass; states of parts are files. See :class:`InMemory`."""
 
-    def run(self, fit: BlockFit, parts: Parts) -> Any:
-        """Return the result of a fit."""
-        if self.files is not None:
-            return fit.solve(_LocalRun(self.progress, False, fit, parts, self.files.states, self.files))
-        with tempfile.TemporaryDirectory(prefix="crowdrank-", ignore_cleanup_errors=True) as scratch:
-            return fit.solve(_LocalRun(self.progress, False, fit, parts, States(scratch), None))
+    keeps: ClassVar[bool] = False

@@ -115,19 +115,19 @@ def pack_judgments(
         raise ParameterError(f"{option('part', part_rows)} is not a number of judgments; give 1 or more")
     folder, name = Path(out), plain(str(out))
     before = scan_judgments(folder) if append else None
-    if before is None and folder.exists() and not folder.is_dir():
+    if before is not None:
+        by, sources = before.by, sorted({*before.manifest["sources"], *sources})
+        part_rows = part_rows or before.manifest["part_rows"]
+    elif folder.exists() and not folder.is_dir():
         raise ParameterError(f"{name} is a file; give the name of a folder to pack into")
-    if before is None and is_packed(folder):
+    elif is_packed(folder):
         scan_judgments(folder)  # anything else that is called so is not replaced
-    elif before is None and folder.is_dir():
+    elif folder.is_dir():
         # what a writer leaves who is killed before there is a manifest may be replaced
         own = [one for one in folder.iterdir() if not (one.is_dir() and one.name in ("parts", "items"))]
         own += [*folder.glob("parts/*"), *folder.glob("items/*")]
         if not all(_OWN_FILE.fullmatch(one.name) for one in own):
             raise ParameterError(f"{name} holds other files; give the name of a new or an empty folder")
-    if before is not None:
-        by, sources = before.by, sorted({*before.manifest["sources"], *sources})
-        part_rows = part_rows or before.manifest["part_rows"]
     with _writing(folder):
         for left in folder.glob(".chunks-*"):  # by a writer who was killed: nobody else is writing
             shutil.rmtree(left, ignore_errors=True)
@@ -353,6 +353,15 @@ class Chunk(NamedTuple):
     form: tuple[Any, ...]
     strength_levels: float | None = None
 
+    @property
+    def first_items(self) -> Ints:
+        """The item of each row, of a pair the left one."""
+        return self.columns[next(name for name in ITEM_COLUMNS if name in self.columns)]
+
+    def units(self, by: str) -> Ints:
+        """Return the query, or the annotator, of each row."""
+        return self.columns["annotator"] if by == "annotator" else self.items.query[self.first_items]
+
 
 def chunk_of(judgments: Judgments, number: int) -> Chunk:
     """Return judgments as columns; ``number`` keeps apart what several chunks number from 0."""
@@ -455,12 +464,11 @@ class Spill:
         place = self.folder / f"{self.n_chunks:06d}"
         place.mkdir(parents=True)
         items, columns = chunk.items, dict(chunk.columns)
-        first = next(name for name in ITEM_COLUMNS if name in columns)
         bucket_of_query = buckets_of(items.queries.ids)
         if self.by == "query":
             # items of a bucket stand together, so that a part takes one slice of them
             item_bucket = bucket_of_query[items.query]
-            bucket = item_bucket[columns[first]]
+            bucket = item_bucket[chunk.first_items]
             order = np.argsort(item_bucket, kind="stable")
             new = np.empty(len(order), np.int32)
             new[order] = np.arange(len(order), dtype=np.int32)
@@ -622,8 +630,7 @@ def part_table(
     table = (table.sort([*names, "together", "judgment"]) if ordered else table).drop("together")
     # judgments are numbered in the order in which they first appear
     _, first, inverse = np.unique(table["judgment"].to_numpy(), return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int32)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
+    rank = np.argsort(np.argsort(first)).astype(np.int32)
     return len(first), table.with_columns(judgment=pl.Series(rank[inverse])), levels
 
 
@@ -788,9 +795,8 @@ class HeldJudgments(PackedJudgments):
         """The columns of all rows, those of a part together, and where each part begins."""
         chunk = chunk_of(self.whole, 0)
         if self.n_parts == 1:
-            first = next(name for name in ITEM_COLUMNS if name in chunk.columns)
-            return chunk, np.array([0, len(chunk.columns[first])])
-        part = self.part_of_unit[_units(chunk, self.by)].astype(np.uint16)
+            return chunk, np.array([0, len(chunk.first_items)])
+        part = self.part_of_unit[chunk.units(self.by)].astype(np.uint16)
         order = np.argsort(part, kind="stable")
         bounds = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=self.n_parts))])
         return chunk._replace(columns={name: column[order] for name, column in chunk.columns.items()}), bounds
@@ -806,12 +812,9 @@ def hold_judgments(judgments: Judgments, *, ordered: bool = True) -> HeldJudgmen
     (1, 2)
     """
     chunk = chunk_of(judgments, 0)
-    if judgments.n_queries == 1:
-        # no need to go over the rows
-        first = next(name for name in ITEM_COLUMNS if name in chunk.columns)
-        by, sizes = "query", np.array([len(chunk.columns[first])])
-    else:
-        by, sizes = "query", np.bincount(_units(chunk, "query"), minlength=judgments.n_queries)
+    by, sizes = "query", np.array([len(chunk.first_items)])
+    if judgments.n_queries != 1:  # there is no need to go over the rows of one query
+        sizes = np.bincount(chunk.units("query"), minlength=judgments.n_queries)
     if judgments.n_annotators and sizes.max(initial=0) > MOST_PART_ROWS:
         by, sizes = "annotator", np.bincount(chunk.columns["annotator"], minlength=judgments.n_annotators)
     bucket = buckets_of(judgments.items.queries.ids if by == "query" else judgments.annotators.ids)
@@ -820,7 +823,7 @@ def hold_judgments(judgments: Judgments, *, ordered: bool = True) -> HeldJudgmen
     part = part_of_bucket[bucket]
     rows = [judgments.n_judgments]
     if len(bounds) > 1:
-        of_row = part[_units(chunk, by)]
+        of_row = part[chunk.units(by)]
         if isinstance(judgments, Rankings):
             of_row = of_row[judgments.offsets[:-1]]
         elif isinstance(judgments, Preferences) and judgments.judgment is not None:
@@ -842,9 +845,3 @@ def hold_judgments(judgments: Judgments, *, ordered: bool = True) -> HeldJudgmen
     whole = {name: getattr(judgments, name) for name in ("items", "annotators", "groups", "group", "blocks")}
     vars(held).update(whole)
     return held
-
-
-def _units(chunk: Chunk, by: str) -> Ints:
-    """Query, or annotator, of each row."""
-    first = next(name for name in ITEM_COLUMNS if name in chunk.columns)
-    return chunk.columns["annotator"] if by == "annotator" else chunk.items.query[chunk.columns[first]]

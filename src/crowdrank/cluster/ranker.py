@@ -5,9 +5,8 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import pairwise
@@ -18,13 +17,13 @@ import numpy as np
 from sklearn.base import clone
 
 from ..errors import ClusterError, JudgmentError, MissingExtraError, ParameterError
-from ..protocols import Counts, Executor, Ints, Progress
+from ..protocols import Counts, Ints, Progress
 from ..rankers.estimator import Ranker, ValidationRows, Watch, gains
 from ..rankers.lambda_mart import MAX_TREES, LambdaMART, Trees
 from ..rankers.linear import LinearRanker
 from ..rankers.training_rows import Lists, Matrix, Scaling
 from ..wording import option
-from .dask_executor import dask_client, describe_cluster
+from .dask_executor import Dask, dask_client, describe_cluster
 from .executor import InMemory
 
 SLICE_TREES, _MEASURED_TREES = 100, 20
@@ -113,19 +112,9 @@ class ClusterLambdaMART(LambdaMART):
                 group = np.diff(offsets[first : last + 1]).astype(np.int32)
                 for name, column in {"rows": dense, "label": label[places], "group": group}.items():
                     np.save(Path(folder) / f"{number}-{name}.npy", column)
-            parts = _Parts(folder, np.diff(offsets[cuts]), np.diff(cuts), matrix.n_features)
-            self.trees_ = _Training(client, parts, options).grow(n_trees, watch)
+            sizes = np.diff(offsets[cuts]), np.diff(cuts), matrix.n_features
+            self.trees_ = _Training(client, options, folder, *sizes).grow(n_trees, watch)
         self.n_trees_ = len(self.trees_)
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """Rows in files, each of whole queries."""
-
-    folder: str
-    rows: Counts
-    queries: Counts
-    n_features: int
 
 
 def _workers(client: Any) -> set[str]:
@@ -135,11 +124,15 @@ def _workers(client: Any) -> set[str]:
 
 @dataclass
 class _Training:
-    """Trees on their way: slices that are done, and how the next one is grown."""
+    """Trees on their way: rows in the files of a folder, in parts of whole queries, and the slices that are done."""
 
     client: Any
-    parts: _Parts
     options: dict[str, Any]
+    folder: str
+    rows: Counts
+    """Number of rows of each part."""
+    queries: Counts
+    n_features: int
     texts: list[str] = field(default_factory=list)
 
     def grow(self, n_trees: int, watch: Watch) -> Trees:
@@ -230,19 +223,19 @@ class _Training:
                 "LightGBM's ranker on Dask needs pandas beside Dask; install crowdrank[cluster] anew"
             ) from None
         da, delayed = import_module("dask.array"), import_module("dask").delayed
-        parts, texts = self.parts, tuple(self.texts)
+        texts = tuple(self.texts)
 
         def column(name: str, sizes: Counts, dtype: Any, *width: int) -> Any:
             load = delayed(_load, pure=True)
             pieces = [
-                da.from_delayed(load(parts.folder, number, name, texts), (int(size), *width), dtype)
+                da.from_delayed(load(self.folder, number, name, texts), (int(size), *width), dtype)
                 for number, size in enumerate(sizes)
             ]
             return da.concatenate(pieces)
 
-        rows = column("rows", parts.rows, np.float64, parts.n_features)
-        label, group = column("label", parts.rows, np.float32), column("group", parts.queries, np.int32)
-        scores = column("scores", parts.rows, np.float64) if texts else None
+        rows = column("rows", self.rows, np.float64, self.n_features)
+        label, group = column("label", self.rows, np.float32), column("group", self.queries, np.int32)
+        scores = column("scores", self.rows, np.float64) if texts else None
         held = self.client.persist([one for one in (rows, label, group, scores) if one is not None])
         import_module("distributed").wait(held)
         ranker = DaskLGBMRanker(client=self.client, n_estimators=n_trees, **self.options)
@@ -313,8 +306,12 @@ class PartedLinear(Ranker):
 
         fit = clone(ranker).over_blocks(matrix.n_features, follower)
         parts = HeldParts(matrix, ranker._order_lists(lists))
-        with _executor(self.cluster, parts) as (executor, stored):
-            ranker.weights_, ranker.scaling_, ranker.trace_ = executor.run(fit, stored)
+        if self.cluster is None:
+            learned = InMemory().run(fit, parts)
+        else:
+            with dask_client(self.cluster) as client, tempfile.TemporaryDirectory(prefix="crowdrank-rows-") as folder:
+                learned = Dask(client, scratch=folder).run(fit, StoredParts.of(parts, folder))
+        ranker.weights_, ranker.scaling_, ranker.trace_ = learned
         ranker.n_features_in_ = matrix.n_features
         ranker.n_iter_ = ranker.trace_.n_iter
 
@@ -380,15 +377,3 @@ class StoredParts:
             ) from None
         values: Any = columns.pop("values")
         return Matrix(values), Lists(n_rows=len(values), **columns)  # type: ignore[arg-type]
-
-
-@contextmanager
-def _executor(cluster: Any, parts: HeldParts) -> Iterator[tuple[Executor, HeldParts | StoredParts]]:
-    """Who runs the passes, and the parts as it reads them."""
-    if cluster is None:
-        yield InMemory(), parts
-        return
-    from .dask_executor import Dask, dask_client
-
-    with dask_client(cluster) as client, tempfile.TemporaryDirectory(prefix="crowdrank-rows-") as folder:
-        yield Dask(client, scratch=folder), StoredParts.of(parts, folder)

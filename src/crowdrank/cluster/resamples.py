@@ -106,11 +106,7 @@ def plan_part_draws(packed: PackedJudgments, n: int, resample: str, seed: int) -
         weights = (part.weight for part in packed.parts())
         counted = all(weight is None or bool((weight == np.round(weight)).all()) for weight in weights)
         return PartDraws(Draws(int(n), resample, seed, packed.rows), None, starts, counted)
-    used = np.zeros(0, bool)
-    for part in packed.parts():
-        codes = unit_codes(part, resample)
-        used = np.append(used, np.zeros(max(int(codes.max(initial=-1)) + 1 - len(used), 0), bool))
-        used[codes] = True
+    used = np.bincount(np.concatenate([np.unique(unit_codes(part, resample)) for part in packed.parts()])) > 0
     expect_units(int(used.sum()), resample)
     unit = (np.cumsum(used) - 1).astype(np.int32)
     return PartDraws(Draws(int(n), resample, seed, int(used.sum())), unit, starts, counted=False)

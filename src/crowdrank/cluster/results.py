@@ -21,6 +21,8 @@ from ..data.judgments import Judgments, Preferences, align_judgments, stack_judg
 from ..data.parted import MANY_ITEMS, PartColumns, PartedFit, sample_queries, sampled_rows, share_of_rows
 from ..data.showing import round_floats
 from ..errors import JudgmentError, ParameterError, UnknownNameError
+from ..io.notices import say
+from ..kernels.threads import in_order
 from ..protocols import Floats, Progress, method_name
 from ..quality import held_out_quality
 from ..wording import method_label, option
@@ -169,8 +171,6 @@ def fit_in_one_pass(
     method: Any, packed: PackedJudgments, *, progress: Progress | None = None
 ) -> Consensus | StoredConsensus:
     """Return the consensus of packed judgments; above five million items it stays in Parquet beside them."""
-    from ..kernels.threads import in_order
-
     check_one_pass(method, packed)
     quality = partial(quality_of_sample, method, packed) if packed.n_annotators else None
     stored = packed.n_items > MANY_ITEMS and not packed.keeps_ranking
@@ -320,8 +320,6 @@ def sample_of(packed: PackedJudgments) -> Judgments:
 
 def quality_of_sample(method: Any, packed: PackedJudgments) -> Quality | None:
     """Return the quality of annotators as a sample of the judgments shows it; counts are those of all judgments."""
-    from ..io.notices import say
-
     sample = sample_of(packed)
     if len(sample) >= packed.rows:
         return held_out_quality(method, sample, sampled=True)
