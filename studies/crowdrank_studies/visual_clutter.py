@@ -156,7 +156,7 @@ def _all_rankings(task: Task) -> Fitted:
     said = task.rankings
     query = np.repeat(np.arange(len(said.annotator)), np.diff(said.offsets))
     ranker = ListMLE(scale="none", ridge=0.01).fit(task.train.matrix[said.item], -said.rank.astype(float), qid=query)
-    return Fitted(ranker.predict(task.test.matrix))
+    return Fitted(np.asarray(ranker.predict(task.test.matrix), np.float64))
 
 
 def _measure_scores(pages: Pages, task: Task, scores: Floats) -> dict[str, float]:

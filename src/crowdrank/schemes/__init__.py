@@ -10,8 +10,8 @@ A scheme is a frozen dataclass of hyper-parameters, imported when it is first us
   prices, capacities and the rule that nobody judges the same thing twice.
 
 A scheme that looks at the grades of one item at a time (:class:`~crowdrank.schemes.grade_rules.GradeRule`) also has
-``wanted(grade, offsets)``, the number of grades each item should have given those it has, in the order in which they
-came, and ``expected(runs)``, its cost by formula.
+``n_wanted(grade, offsets)``, the number of grades each item should have given those it has, in the order in which they
+came, and ``asking_probabilities(runs)``, of which its cost by formula is made.
 """
 
 from ..lazy import names_of_stub

@@ -108,11 +108,10 @@ class Chained:
                 gains.append(int((number[[here, there]] < self.least).sum()))
                 number[[here, there]] += 1
                 here = there
-        first = np.array([one for one, _ in pairs], np.int32)
-        second = np.array([other for _, other in pairs], np.int32)
+        first, second = np.array(pairs, np.int32).reshape(-1, 2).T
         before = np.bincount(preferences.left, minlength=n) + np.bincount(preferences.right, minlength=n)
         short = np.maximum(self.least - before, 0)
-        new = (before[first] == 0) | (before[second] == 0) if len(pairs) else np.zeros(0, bool)
+        new = (before[first] == 0) | (before[second] == 0)
         return WishList(
             things={"left": first, "right": second}, gain=np.array(gains, np.float64),
             reason=np.where(new, 0, 1).astype(np.int32),

@@ -472,29 +472,22 @@ def cost_table(grades: Grades, rules: Mapping[str, Any], *, good_from: Any, n_dr
     row, and rows below ``good_from`` for each one that is not.
     """
     table = []
+    n_items = n_draws * int(grades.judged_items.sum())
     for name, rule in rules.items():
         asked, good = (float(part.sum()) for part in rule.asking_probabilities(Runs.of(grades, good_from, rule.k)))
-        labelling, share = _counted_costs(grades, rule, good_from, n_draws, seed)
+        rng, n_asked, n_good = np.random.default_rng(seed), 0, 0
+        for _ in range(n_draws):
+            # without times their order is that of the rows
+            shuffled = OrderedGrades.of(replace(grades.select(rng.permutation(len(grades))), time=None))
+            number = n_asked_by_rule(rule, shuffled)
+            n_asked += int(number.sum())
+            n_good += int((shuffled.first(number).grade >= grades.level_number(good_from)).sum())
+        labelling, share = n_asked / n_items, n_good / n_items
         # rows that are not good for each good one, where there is any
         ratios = [(rows - good) / good if good > 0 else None for rows, good in ((labelling, share), (asked, good))]
         table.append((name, labelling, asked, labelling, asked, *ratios))
     columns = ["scheme", "labelling", "labelling_exact", "training", "training_exact", "ratio", "ratio_exact"]
     return pl.DataFrame(table, schema=columns, orient="row")
-
-
-def _counted_costs(grades: Grades, rule: GradeRule, good_from: Any, n_draws: int, seed: int) -> tuple[float, float]:
-    """Grades asked for an item, and how many of them are good, if the grades come in random order."""
-    rng = np.random.default_rng(seed)
-    n_asked = n_good = 0
-    for _ in range(n_draws):
-        shuffled = grades.select(rng.permutation(len(grades)))
-        # without times their order is that of the rows
-        asked = OrderedGrades.of(replace(shuffled, time=None))
-        number = n_asked_by_rule(rule, asked)
-        n_asked += int(number.sum())
-        n_good += int((asked.first(number).grade >= grades.level_number(good_from)).sum())
-    n_items = n_draws * int(grades.judged_items.sum())
-    return n_asked / n_items, n_good / n_items
 
 
 def n_asked_by_rule(rule: GradeRule, asked: OrderedGrades) -> Counts:

@@ -277,10 +277,8 @@ def choose_preferences(situation: Situation, judgments: Preferences, goal: Goal,
         pairs = pairs._replace(**columns, starts=pairs.starts[: n_weighed + 1])
     if roster is not None and not situation.repeats:
         things = {"left": pairs.left, "right": pairs.right}
-        starts, by = past_annotators(situation, thing_keys(things, judgments.n_items))
-        places = np.full(len(roster), -1, np.int32)
-        places[order] = np.arange(len(order), dtype=np.int32)
-        pairs = pairs._replace(starts=starts, judged_by=places[by])
+        starts, by = past_annotators(situation, thing_keys(things, judgments.n_items), order)
+        pairs = pairs._replace(starts=starts, judged_by=by)
     spread = spreads(pairs, scores)
     money = situation.money_to_choose
     pair, who, worth, weight = choose_pairs(pairs, scores, annotators, money, _MIN_INFORMATION, most)
@@ -342,8 +340,7 @@ def _wrong_in_all(situation: Situation, scores: Scores, edges: Edges, k: int) ->
 
 def _n_pairs(situation: Situation) -> int:
     """Number of pairs of askable items of one query."""
-    items = situation.judgments.items
-    sizes = np.bincount(items.query[situation.askable], minlength=items.n_queries)
+    sizes = situation.askable_items()[2]
     return int((sizes * (sizes - 1) // 2).sum())
 
 
@@ -372,9 +369,7 @@ def _candidates(situation: Situation, consensus: Consensus) -> tuple[Ints, Ints]
 def _random_pairs(situation: Situation, number: int) -> tuple[Ints, Ints]:
     """Random pairs of askable items, each pair with the same probability."""
     rng = np.random.default_rng(situation.seed)
-    items = np.flatnonzero(situation.askable).astype(np.int32)
-    query = situation.judgments.items.query[items]
-    sizes = np.bincount(query, minlength=situation.judgments.n_queries)
+    items, query, sizes = situation.askable_items()
     ends = np.cumsum(sizes[query] - 1)
     one = np.searchsorted(ends, rng.random(number) * ends[-1], side="right")
     ends = np.cumsum(sizes)
@@ -692,12 +687,10 @@ def _by_graders(
         best = (information / price).max(axis=1)[:, None]
         urgent = items.marginal_information(best, ceiling[:, None], np.arange(most))
         urgent = urgency(urgent, items.lacking[:, None] - np.arange(most))
-        starts, by = past_annotators(situation, items.item.astype(np.int64))
-        places = np.full(len(roster), -1, np.int32)
-        places[who] = np.arange(len(who), dtype=np.int32)
+        starts, by = past_annotators(situation, items.item.astype(np.int64), who)
         order = falling_order(urgent.ravel(), np.repeat(draws, most)) // most
         limit = (situation.money_to_choose, most)
-        place, chosen, number = choose_annotators(order, information, price, capacity, starts, places[by], *limit)
+        place, chosen, number = choose_annotators(order, information, price, capacity, starts, by, *limit)
     gains = items.marginal_information(information[place, chosen], ceiling[place], number)
     lacking = items.lacking[place] - number
     return Wished(place, gains, lacking, draws[place], price[chosen], who[chosen], confusion).in_order()

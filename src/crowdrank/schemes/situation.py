@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import polars as pl
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from ..data.column_names import understand_items, understand_pairs
 from ..data.consensus import Consensus
@@ -125,6 +126,12 @@ class Situation:
             return float("inf")
         highest = self.price if self.roster is None else float(self.roster.price.max(initial=0.0))
         return self.budget + (0.0 if self.open is None else highest * len(self.open))
+
+    def askable_items(self) -> tuple[Ints, Ints, Counts]:
+        """Return the items that may be asked about, the query of each, and the number of them of each query."""
+        items = np.flatnonzero(self.askable).astype(np.int32)
+        query = self.judgments.items.query[items]
+        return items, query, np.bincount(query, minlength=self.judgments.n_queries)
 
     def falling_order(self, gain: Floats) -> Counts:
         """Return the places of things by falling gain, equal ones as drawn."""
@@ -306,14 +313,8 @@ class WishList:
         n_items = situation.judgments.n_items
         keys = thing_keys(self.things, n_items)
         open_things, n_open = np.unique(thing_keys(situation.open.things, n_items), return_counts=True)
-        order = np.argsort(keys, kind="stable")
-        rising = keys[order]
-        starts = np.flatnonzero(np.append(True, rising[1:] != rising[:-1]))
-        place = np.empty(len(keys), np.int64)
-        # the first, second, ... judgment that is wished for of the same thing
-        place[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(np.append(starts, len(keys))))
         position = np.minimum(np.searchsorted(open_things, keys), len(open_things) - 1)
-        keep = place >= np.where(open_things[position] == keys, n_open[position], 0)
+        keep = count_before(keys) >= np.where(open_things[position] == keys, n_open[position], 0)
         wanted = replace(self, things={name: codes[keep] for name, codes in self.things.items()})
         return select_rows(wanted, keep, "gain", "reason", "named", "detail", "annotator")
 
@@ -325,10 +326,16 @@ def select_rows(table: T, rows: Any, *columns: str) -> T:
     return replace(table, **chosen)
 
 
-def past_annotators(situation: Situation, things: Counts) -> tuple[Counts, Ints]:
+def count_before(keys: NDArray[np.integer[Any]]) -> Counts:
+    """Return how many equal ones stand before each of some numbers."""
+    return pl.DataFrame({"key": keys}).select(pl.int_range(pl.len()).over("key")).to_series().to_numpy()
+
+
+def past_annotators(situation: Situation, things: Counts, order: Ints | None = None) -> tuple[Counts, Ints]:
     """Return the annotators of the roster who judged each of some things, whose rising numbers are given.
 
-    Those of thing ``t`` are ``by[starts[t]:starts[t + 1]]`` of the two arrays ``starts`` and ``by``.
+    Those of thing ``t`` are ``by[starts[t]:starts[t + 1]]`` of the two arrays ``starts`` and ``by``: codes of the
+    roster, or places in an ``order`` of some of these, -1 for others.
     """
     judgments, roster = situation.judgments, situation.roster
     assert roster is not None
@@ -343,9 +350,14 @@ def past_annotators(situation: Situation, things: Counts) -> tuple[Counts, Ints]
     known = (place < len(things)) & (who >= 0)
     known[known] = things[place[known]] == done[known]
     place, who = place[known], who[known]
-    order = np.argsort(place, kind="stable")
+    rising = np.argsort(place, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=len(things)))])
-    return starts.astype(np.int64), who[order].astype(np.int32)
+    by = who[rising].astype(np.int32)
+    if order is not None:
+        places = np.full(len(roster), -1, np.int32)
+        places[order] = np.arange(len(order), dtype=np.int32)
+        by = places[by]
+    return starts.astype(np.int64), by
 
 
 def thing_keys(things: dict[str, Ints], n_items: int) -> Counts:
@@ -388,11 +400,8 @@ def tie_draws_over_queries(seed: int, query: Ints) -> Floats:
     """Return draws as :func:`tie_draws` does, by which equal things are taken from one query after the other."""
     rng = np.random.default_rng([seed, 2])
     shuffled = rng.permutation(len(query))
-    order = shuffled[np.argsort(query[shuffled], kind="stable")]
-    start = np.concatenate([[True], np.diff(query[order]) != 0]) if len(order) else np.empty(0, bool)
     turn = np.empty(len(query))
-    first = np.maximum.accumulate(np.where(start, np.arange(len(order)), 0))
-    turn[order] = np.arange(len(order)) - first
+    turn[shuffled] = count_before(query[shuffled])
     return _TIE_SHARE / (1.0 + turn + rng.random(len(query)))
 
 
@@ -467,10 +476,8 @@ def balanced_pairs(situation: Situation, rng: Generator) -> tuple[Ints, Ints]:
     Items of a query stand in a random circle, and those of round ``d`` are paired with the ``d``-th after them. The
     first round connects all items. There are as many rounds as the budget pays for.
     """
-    items = np.flatnonzero(situation.askable).astype(np.int32)
-    query = situation.judgments.items.query[items]
+    items, query, sizes = situation.askable_items()
     items = items[np.lexsort((rng.random(len(items)), query))]
-    sizes = np.bincount(query, minlength=situation.judgments.n_queries)
     number = situation.n_to_choose
     total = int((sizes * (sizes - 1) // 2).sum())
     if number is None and total > _MAX_PAIRS:
@@ -506,8 +513,7 @@ def candidate_pairs(situation: Situation, number: int | None, n_asked: int, rng:
     """
     if situation.pairs is not None:
         return listed_pairs(situation.pairs, situation.judgments.n_items)
-    items = np.flatnonzero(situation.askable).astype(np.int32)
-    sizes = np.bincount(situation.judgments.items.query[items], minlength=situation.judgments.n_queries)
+    items, _, sizes = situation.askable_items()
     n_pairs = sizes * (sizes - 1) // 2
     total = int(n_pairs.sum())
     fresh = max(1 - n_asked / max(total, 1), _MIN_FRESH_SHARE)

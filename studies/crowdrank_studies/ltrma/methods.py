@@ -122,8 +122,7 @@ class Methods:
         """Scores of the test items by ListMLE, trained on targets of the training items."""
         ranker = ListMLE(scale=self.scale, ridge=self.ridge, seed=self.seed)
         ranker.fit(task.train.matrix, target, qid=task.train.items.query)
-        scores: Floats = ranker.predict(task.test.matrix, task.test.items.query)
-        return scores
+        return np.asarray(ranker.predict(task.test.matrix, task.test.items.query), np.float64)
 
     def _two_stages(self, task: Task, consensus: Consensus) -> Fitted:
         """The consensus first, the ranker afterwards."""

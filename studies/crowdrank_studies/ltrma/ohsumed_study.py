@@ -150,7 +150,8 @@ def _run(drawn: Any, steps: float, seed: int, names: Sequence[str], turns: int) 
     task, grade = drawn()
     fitted = _methods(steps, seed, turns).fit(names, task)
     graded = ListMLE(scale="none", ridge=0.01).fit(task.train.matrix, grade, qid=task.train.items.query)
-    fitted[GRADES] = Fitted(graded.predict(task.test.matrix, task.test.items.query))
+    scores = graded.predict(task.test.matrix, task.test.items.query)
+    fitted[GRADES] = Fitted(np.asarray(scores, np.float64))
     cell = {}
     for name, one in fitted.items():
         cell[name] = dict(zip(MEASURES, _measure_scores(task.test, one.scores), strict=True))

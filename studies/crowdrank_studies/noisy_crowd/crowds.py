@@ -96,14 +96,14 @@ class Split:
     def learn(self, item: Any, target: Floats, ranker: ListNet | None = None) -> tuple[float, float]:
         """NDCG@10 and MAP, in per cent, of a ranker that learned these targets, by default by the converged fit."""
         train, vali, test = self.train, self.vali, self.test
-        held = {"eval_set": (vali.matrix, vali.grade), "eval_qid": vali.query}
+        held: dict[str, Any] = {"eval_set": (vali.matrix, vali.grade), "eval_qid": vali.query}
         scores = np.zeros(len(test.grade))
         # a consensus that puts all items on one level teaches nothing, and leaves them tied
         if _contrast(target, train.query[item]):
             held = held if ranker is None else {}
             ranker = ListNet(solver="paper", scale="none") if ranker is None else ranker
             fitted = ranker.fit(train.matrix[item], target, qid=train.query[item], **held)
-            scores = fitted.predict(test.matrix)
+            scores = np.asarray(fitted.predict(test.matrix), np.float64)
         accuracies = ndcg(test.grade, scores, test.query), average_precision(test.grade, scores, test.query)
         return 100 * float(accuracies[0]), 100 * float(accuracies[1])
 

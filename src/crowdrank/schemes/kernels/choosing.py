@@ -265,25 +265,6 @@ class Edges(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _fill_centred_variances(scores, query, variance):
-    """Fill in the variance of each score of a query against their mean."""
-    first, last, start = scores.offsets[query], scores.offsets[query + 1], scores.block[query]
-    size = last - first
-    if start < 0:
-        variance[first:last] = scores.variance[first:last]
-        return
-    whole = 0.0
-    for i in range(size):
-        shared = 0.0
-        for j in range(size):
-            shared += scores.cells[start + i * size + j]
-        variance[first + i] = scores.cells[start + i * size + i] - 2 * shared / size
-        whole += shared / size / size
-    for i in range(first, last):
-        variance[i] = max(variance[i] + whole, 0.0)
-
-
-@njit(cache=True, nogil=True)
 def _above(score, width, value):
     """Mean and variance of the number of items above a value; widths are standard deviations times sqrt(2)."""
     mean, spread = 0.0, 0.0
@@ -333,8 +314,20 @@ def edges_of(scores, k):
     variance = np.zeros(len(scores.score))
     low, step, total = np.zeros(n_queries), np.ones(n_queries), np.zeros((n_queries, _FINE if k > 0 else 0))
     for query in range(n_queries):
-        _fill_centred_variances(scores, query, variance)
-        first, last = scores.offsets[query], scores.offsets[query + 1]
+        first, last, start = scores.offsets[query], scores.offsets[query + 1], scores.block[query]
+        size, whole = last - first, 0.0
+        # the variance of each score against the mean of its query
+        for i in range(size):
+            if start < 0:
+                variance[first + i] = scores.variance[first + i]
+                continue
+            shared = 0.0
+            for j in range(size):
+                shared += scores.cells[start + i * size + j]
+            variance[first + i] = scores.cells[start + i * size + i] - 2 * shared / size
+            whole += shared / size / size
+        if start >= 0:
+            variance[first:last] = np.maximum(variance[first:last] + whole, 0.0)
         if 0 < k < last - first:
             low[query], step[query] = _edge(scores.score[first:last], variance[first:last], k, total[query])
     return Edges(low, step, total, variance)
