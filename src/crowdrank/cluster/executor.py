@@ -137,17 +137,12 @@ class RunFiles:
             )
         return cls(path)
 
-    @property
-    def states(self) -> States:
-        """The states of the parts."""
-        return States(str(self.directory / "state"))
-
 
 @contextmanager
 def states_in_files(files: RunFiles | None, scratch: str | None = None) -> Iterator[States]:
     """Yield the states of a run, which are those of its files or go with it."""
     if files is not None:
-        yield files.states
+        yield States(str(files.directory / "state"))
         return
     with tempfile.TemporaryDirectory(prefix="crowdrank-state-", dir=scratch, ignore_cleanup_errors=True) as folder:
         yield States(folder)
