@@ -223,7 +223,6 @@ class WordColumns:
 
 def _tf_idf(counts: Any, idf: Floats) -> Any:
     """TF-IDF of counts: logarithmic counts times the weights of the words, each text of length 1."""
-    expect_package("sklearn")
     from sklearn.preprocessing import normalize
 
     weights = counts.astype(np.float64)

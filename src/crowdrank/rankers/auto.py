@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..protocols import Floats, Progress
+from ..protocols import Floats
 from ..wording import counted, expect_at_least, one_of, snake_case
 from .estimator import GAINS, MANY_QUERIES, Ranker, ValidationRows, Watch, held_out, query_folds, sample_queries
 from .saving import Saved
@@ -135,17 +135,6 @@ class Auto(Ranker):
         folds = folds or list(query_folds(matrix, some, self.seed))
         values = matrix.values.data if matrix.sparse else matrix.values
         missing = bool(np.isnan(values.sum())) and bool(np.isnan(values).any())
-        compared = self._compare(folds, lists, missing, watch.progress) if folds else []
-        chosen, self.choice_ = _choose(compared)
-        self.reason_ = _reason(self.choice_, chosen, watch.held is not None, lists.n_queries)
-        self.chosen_: Ranker = self._make("ListMLE", {}) if chosen is None else self._make(*chosen[:2])
-        self.chosen_.learn(matrix, lists, self.chosen_._watch(watch.held, watch.progress))
-        for attribute in ("feature_names_in_", "extractor_"):
-            if hasattr(self, attribute):
-                setattr(self.chosen_, attribute, getattr(self, attribute))
-
-    def _compare(self, folds: list[Any], lists: Lists, missing: bool, progress: Progress | None) -> list[_Candidate]:
-        """Every ranker that can be fitted, measured on the held-out queries."""
         rows_of_queries = np.diff(lists.offsets).astype(np.float64)
         many_pairs = float(rows_of_queries @ rows_of_queries) / 2 > _MAX_PAIRS
         linear = () if missing else _LINEAR[: 2 if many_pairs else 3]
@@ -156,10 +145,11 @@ class Auto(Ranker):
         trees = {"n_trees": _MAX_TREES, "min_leaf": self._make("LambdaMART", {}).sizes(lists)[1]}
         for level, n_leaves in enumerate(_LEAVES, len(_RIDGES)):
             tried.append(("LambdaMART", {"n_leaves": n_leaves, **trees}, level))
-        compared = []
-        for number, (name, settings, level) in enumerate(tried):
-            if progress is not None:
-                progress(number, len(tried) + 1, f"auto, comparing {snake_case(name)}")
+        compared: list[_Candidate] = []
+        # every ranker that can be fitted, measured on the held-out queries
+        for number, (name, settings, level) in enumerate(tried if folds else []):
+            if watch.progress is not None:
+                watch.progress(number, len(tried) + 1, f"auto, comparing {snake_case(name)}")
             patience = {"patience": _PATIENCE} if name == "LambdaMART" else {}
             measured = held_out(partial(self._make, name, settings | patience), folds, self.k, self.gain)
             if measured is None:
@@ -170,7 +160,13 @@ class Auto(Ranker):
             else:
                 best_step = len(by_query)
             compared.append(_Candidate(name, settings, level, by_query[best_step - 1]))
-        return compared
+        chosen, self.choice_ = _choose(compared)
+        self.reason_ = _reason(self.choice_, chosen, watch.held is not None, lists.n_queries)
+        self.chosen_: Ranker = self._make("ListMLE", {}) if chosen is None else self._make(*chosen[:2])
+        self.chosen_.learn(matrix, lists, self.chosen_._watch(watch.held, watch.progress))
+        for attribute in ("feature_names_in_", "extractor_"):
+            if hasattr(self, attribute):
+                setattr(self.chosen_, attribute, getattr(self, attribute))
 
     def _make(self, name: str, settings: Mapping[str, Any]) -> Any:
         """A ranker with settings, and with those of this one that it has too."""
