@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from .data.consensus import score_tolerance
 from .data.files import expect_room
-from .data.grades import MAX_LEVELS
-from .data.judgments import Grades, Judgments, Links, Mixed, Preferences, Rankings, parts_of, weight_of_items
+from .data.judgments import Judgments, Links, Mixed, Preferences, Rankings, parts_of, weight_of_items, with_levels
 from .errors import ConvergenceWarning, ParameterError, warn
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Progress, Resampler, Reweighter, Scorer
 from .wording import call, one_of, option, plural
@@ -388,12 +387,3 @@ def canonical_order(judgments: Judgments | Mixed) -> Counts:
     names = ("time", "weight", "block", "annotator", *reversed(judgments.answers))
     columns = [getattr(judgments, name) for name in names]
     return np.lexsort([column for column in columns if column is not None and len(column) == len(judgments)])
-
-
-def with_levels(judgments: Judgments | Mixed) -> Judgments | Mixed:
-    """Return the judgments with the levels of their grades declared, so a part without one still knows of it."""
-    parts = list(parts_of(judgments))
-    for number, part in enumerate(parts):
-        if isinstance(part, Grades) and part.declared is None and len(part.levels) <= MAX_LEVELS:
-            parts[number] = replace(part, declared=part.levels)
-    return Mixed(tuple(parts)) if isinstance(judgments, Mixed) else parts[0]

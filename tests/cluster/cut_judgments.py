@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crowdrank.data.judgments import with_levels
 from crowdrank.data.parted import keep_queries
-from crowdrank.resampling import with_levels
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import call, counted, method_label, option
 from .column_names import understand_pairs
 from .frames import to_frame
-from .grades import Grades
+from .grades import MAX_LEVELS, Grades
 from .index import NO_QUERY, Index, Items, Sized, build_items, factorize, first_row
 from .intake import expect_one_group, place_items, short
 from .judged import AnyJudged, row_codes
@@ -238,6 +238,15 @@ class Mixed(Sized, Shown):
 def parts_of(judgments: Judgments | Mixed) -> tuple[Judgments, ...]:
     """Return the parts of judgments of several kinds, or the judgments as the only part."""
     return judgments.parts if isinstance(judgments, Mixed) else (judgments,)
+
+
+def with_levels(judgments: Judgments | Mixed) -> Judgments | Mixed:
+    """Return the judgments with the levels of their grades declared, so a part without one still knows of it."""
+    parts = list(parts_of(judgments))
+    for number, part in enumerate(parts):
+        if isinstance(part, Grades) and part.declared is None and len(part.levels) <= MAX_LEVELS:
+            parts[number] = replace(part, declared=part.levels)
+    return Mixed(tuple(parts)) if isinstance(judgments, Mixed) else parts[0]
 
 
 def count_kinds(judgments: Judgments | Mixed) -> str:

@@ -13,12 +13,12 @@ import numpy as np
 from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.judged import row_codes
-from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings, parts_of
+from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings, parts_of, with_levels
 from ..errors import ParameterError
 from ..protocols import Aggregator, Bools, Counts, Floats, Ints
 from ..quality import fit_quietly, scores_quietly
 from ..registry import make
-from ..resampling import canonical_order, judgment_numbers, with_levels
+from ..resampling import canonical_order, judgment_numbers
 
 N_FOLDS = 5
 

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,12 +15,11 @@ from numpy.typing import NDArray
 
 from ...data.consensus import Consensus, Quality, settle_ties
 from ...data.index import Index
-from ...data.judgments import Grades, align_judgments, expect, stack_judgments
-from ...data.parted import MANY_ITEMS, PartColumns, PartedFit, sample_queries, share_of_rows
+from ...data.judgments import Grades, align_judgments, expect, stack_judgments, with_levels
+from ...data.parted import MANY_ITEMS, PartColumns, PartedFit, read_sample, row_numbers, share_of_rows
 from ...errors import DataWarning, ParameterError
 from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statistics, method_name
 from ...quality import MAX_FOLDS, LearnedQuality
-from ...resampling import with_levels
 from ...wording import method_label, option
 from .coded_grades import (
     ClassFit,
@@ -106,8 +106,8 @@ Numbers: TypeAlias = NDArray[np.uint64]
 class ClassMethod(ABC):
     """A method that finds the level of each item and how each annotator errs; a method adds its own steps.
 
-    The steps are ``_begin_from`` (what a former consensus tells), ``_fit_rows`` (the estimate of some grades) and
-    ``_take_votes`` (the grades as they are, where nothing can be learned).
+    The steps are ``_fit_rows`` (the estimate of some grades) and ``_take_votes`` (the grades as they are, where nothing
+    can be learned).
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
@@ -116,6 +116,9 @@ class ClassMethod(ABC):
     precision: ClassVar[float] = 1e-11
     votes_without_overlap: ClassVar[bool] = True
     """With ``per_query``: whether a query in which no item was graded twice keeps its grades as they are."""
+
+    starts_from: ClassVar[tuple[str, ...]] = ()
+    """Parameters of annotators in a former consensus that a fit goes on from."""
 
     per_query: bool
     calibrated: bool
@@ -194,9 +197,15 @@ class ClassMethod(ABC):
             )
         return join_fits(rows, fits, self._take_votes(rows))
 
-    @abstractmethod
     def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> Any:
         """What is known before the first pass, with a method ``of`` for some annotators; ``None`` where nothing is."""
+        lacking = [] if former is None or not rows.has_annotators else former.lacks(self.starts_from)
+        if former is not None and lacking:
+            raise ParameterError(
+                f"start= is a consensus of {former.method}, which knows no {lacking[0]} of the annotators; "
+                "start from a consensus of the same method, or leave start= out"
+            )
+        return former
 
     @abstractmethod
     def _fit_rows(self, rows: ClassRows, begin: Any) -> ClassFit:
@@ -392,7 +401,8 @@ def _quality_in_parts(
 ) -> LearnedQuality:
     """Quality of the annotators, held out on a sample of the queries where grades are many."""
     share = share_of_rows(judged.rows)
-    samples = [part for (part,) in sums.read(partial(_sample_grades, rows.annotator_weights, share))]
+    read = partial(read_sample, attrgetter("grades"), rows.annotator_weights, share)
+    samples = [part for (part,) in sums.read(read)]
     sample: Grades = stack_judgments(align_judgments([part for part in samples if len(part)] or samples[:1]))
     everything: Any = rows
     start = Consensus(
@@ -427,11 +437,6 @@ def _read_items(
     if not many:
         return (scores, None, grade, probabilities, None), None
     return (scores, None, grade, None, probabilities[np.arange(len(scores)), np.maximum(grade, 0)]), None
-
-
-def _sample_grades(n_judgments: Floats, share: float, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
-    """The grades of some queries of one part."""
-    return (sample_queries(part.grades, n_judgments, share),), None
 
 
 class Calibration(NamedTuple):
@@ -804,9 +809,7 @@ def _distinct_grades(rows: ClassRows) -> tuple[Counts, Counts, Counts, Numbers]:
 
 def _sums_of_draws(numbers: Numbers, level: Numbers, there: Counts, size: int, seeds: tuple[int, int]) -> Numbers:
     """Sums of draws that numbers and levels decide; sums that wrap do not depend on their order."""
-    from ...kernels.numbering import mix_bits
-
     salt = np.random.default_rng(seeds).integers(0, 2**64, 1, np.uint64)
     sums = np.zeros(size, np.uint64)
-    np.add.at(sums, there, mix_bits(mix_bits(numbers + salt) + level))
+    np.add.at(sums, there, row_numbers([row_numbers([numbers + salt]) + level]))
     return sums

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -384,27 +384,24 @@ class Former(NamedTuple):
     level: Ints
     parameters: Mapping[str, Any]
 
-    def of_annotators(self, name: str, *, by_level: bool = False) -> Floats:
-        """Return a parameter of each annotator of now, (n_annotators, ...), NaN for new ones.
+    def of(self, annotators: Any) -> Former:
+        """Return what it tells of some annotators of now."""
+        return self._replace(annotator=self.annotator[annotators])
 
-        With ``by_level`` all further axes are over levels, and entries of new levels are NaN too.
+    def lacks(self, names: Iterable[str]) -> list[str]:
+        """Return which of these parameters of annotators it does not know."""
+        return [name for name in names if name not in self.parameters]
+
+    def of_annotators(self, name: str, n_level_axes: int = 0) -> Floats:
+        """Return a parameter of each annotator of now, (n_annotators, n_levels, ...), NaN for new ones and new levels.
+
+        Of grades without annotators there is none.
         """
         if name not in self.parameters:
-            raise ParameterError(
-                f"start= is a consensus of {self.method}, which knows no {name} of the annotators; "
-                "start from a consensus of the same method, or leave start= out"
-            )
-        former = np.asarray(self.parameters[name], np.float64)
+            return np.full((len(self.annotator), *[len(self.level)] * n_level_axes), np.nan)
         # code -1 finds the NaN at the end
-        padded = np.pad(
-            former,
-            [(0, 1)] * (former.ndim if by_level else 1) + [(0, 0)] * (0 if by_level else former.ndim - 1),
-            constant_values=np.nan,
-        )
-        values: Floats = padded[self.annotator]
-        for axis in range(1, former.ndim if by_level else 1):
-            values = np.take(values, self.level, axis=axis)
-        return values
+        padded = np.pad(np.asarray(self.parameters[name], np.float64), (0, 1), constant_values=np.nan)
+        return padded[np.ix_(self.annotator, *[self.level] * n_level_axes)]
 
 
 def former_fit(start: Consensus, grades: Grades, rows: ClassRows) -> Former:
@@ -490,44 +487,6 @@ def _join_traces(traces: Sequence[Trace]) -> Trace:
     return Trace(n_iter, all(t.converged for t in traces), max(t.change for t in traces), summed)
 
 
-def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = None) -> ClassRows:
-    """Return grades as codes, with the level of each known item.
-
-    Parameters
-    ----------
-    grades
-        The grades; at least one.
-    bins
-        Cut the grades into this many equally wide levels.
-    known
-        Table of query, item and grade, or a :class:`~crowdrank.data.truth.Truth`: items whose level is known. An item
-        that is not among the items, or a grade that is none of the levels, is refused by name.
-    """
-    codes, levels, values = grades.level_codes(bins)
-    named = grades.n_annotators > 0
-    rows = ClassRows(
-        item=grades.item, annotator=grades.annotator if named else np.zeros(len(grades), np.int32), level=codes,
-        weight=grades.weight, known=np.full(grades.n_items, -1, np.int32), n_annotators=max(grades.n_annotators, 1),
-        levels=levels, values=values, scale=levels, used_levels=np.arange(len(levels), dtype=np.int32),
-        nominal=grades.nominal, has_annotators=named, time=grades.time, items=grades.items,
-    )  # fmt: skip
-    if known is not None:
-        table = KnownGrades.of(known, rows, grades.grade if bins else None)
-        table.refuse_missing(table.items_in(grades.items) < 0)
-        rows = replace(rows, known=table.levels_in(grades.items))
-    if grades.declared is None and bins is None:
-        return rows
-    # of declared levels that nobody gave and no item is known to be of nothing can be learned
-    used = np.bincount(rows.level, minlength=rows.n_levels) > 0
-    used[rows.known[rows.known >= 0]] = True
-    code = (np.cumsum(used) - 1).astype(np.int32)
-    kept = np.flatnonzero(used).astype(np.int32)
-    return replace(
-        rows, level=code[rows.level], known=np.where(rows.known >= 0, code[rows.known], np.int32(-1)),
-        levels=tuple(rows.scale[k] for k in kept), values=rows.values[kept], used_levels=kept,
-    )  # fmt: skip
-
-
 class KnownGrades(NamedTuple):
     """Items whose level is known: the user's table, the columns meant by query, item and grade, and level codes."""
 
@@ -536,8 +495,8 @@ class KnownGrades(NamedTuple):
     level: Ints
 
     @classmethod
-    def of(cls, known: Any, rows: Any, cut: Floats | None) -> KnownGrades:
-        """Return known items on the levels of ``rows``; ``cut`` holds the grades that bins were cut from."""
+    def of(cls, known: Any, code: PartScale, n_queries: int) -> KnownGrades:
+        """Return known items on the levels of a scale, among so many queries."""
         frame = known.frame() if isinstance(known, Truth) else to_frame(known)
         columns = understand_items(frame.columns, also=("grade",))
         if "grade" not in columns:
@@ -545,8 +504,19 @@ class KnownGrades(NamedTuple):
                 f"{option('known')} has no grade column (its columns: {quote_names(frame.columns)}); "
                 "give a table of query, item and grade"
             )
-        level = _level_of(frame[columns["grade"]], rows, cut)
-        scale = ", ".join(str(level) for level in rows.levels[:12])
+
+        def level_of(value: Any) -> int:
+            """Level code of a known grade, a number or text; -1 where it is none."""
+            if code.cut is not None:
+                inside = isinstance(value, int | float) and code.cut[0] <= value <= code.cut[1]
+                return int(np.argmin(np.abs(code.values - value))) if inside else -1
+            return next((place for place, level in enumerate(code.levels) if _same_level(level, value)), -1)
+
+        given = frame[columns["grade"]]
+        distinct = given.unique()
+        codes = pl.Series([level_of(value) for value in distinct.to_list()], dtype=pl.Int32)
+        level = given.replace_strict(distinct, codes, default=-1, return_dtype=pl.Int32).to_numpy()
+        scale = ", ".join(str(level) for level in code.levels[:12])
         remedy = "correct it, or declare it with levels="
         _refuse(frame, columns, level < 0, f"has a known grade outside the scale {scale}", remedy)
         ids = [name for name in ("query", "item") if name in columns]
@@ -554,12 +524,9 @@ class KnownGrades(NamedTuple):
         several = pl.col("level").n_unique().over(named.columns) > 1
         twice = named.with_columns(level=pl.Series(level)).select(several).to_series().to_numpy()
         _refuse(frame, columns, twice, "has two different known grades", "keep one of them")
-        return cls(frame, columns, level)
-
-    def expect_queries(self, n_queries: int) -> None:
-        """Refuse a table that names no queries where there are several."""
-        if "query" not in self.columns and n_queries != 1:
+        if "query" not in columns and n_queries != 1:
             raise JudgmentError(f"a table without a query column does not fit {n_queries} queries; add the column")
+        return cls(frame, columns, level)
 
     def items_in(self, items: Items) -> Ints:
         """Return the code of each known item among others, -1 where it is none of them."""
@@ -576,22 +543,6 @@ class KnownGrades(NamedTuple):
         """Refuse known items that nobody judged."""
         remedy = f"leave it out, or list it with {option('items')}"
         _refuse(self.frame, self.columns, missing, "is not among the judged items", remedy)
-
-
-def _level_of(given: pl.Series, rows: Any, cut: Floats | None) -> Ints:
-    """Level code of each known grade, -1 where it is none; ``cut`` holds the grades that bins were cut from."""
-    distinct = given.unique()
-    codes = []
-    for value in distinct.to_list():
-        if cut is not None:
-            inside = isinstance(value, int | float) and cut.min() <= value <= cut.max()
-            codes.append(int(np.argmin(np.abs(rows.values - value))) if inside else -1)
-            continue
-        same = [code for code, level in enumerate(rows.levels) if _same_level(level, value)]
-        codes.append(same[0] if same else -1)
-    return given.replace_strict(
-        distinct, pl.Series(codes, dtype=pl.Int32), default=-1, return_dtype=pl.Int32
-    ).to_numpy()
 
 
 def _same_level(level: Any, value: Any) -> bool:
@@ -624,13 +575,34 @@ def _refuse(frame: pl.DataFrame, columns: Mapping[str, str], wrong: Bools, compl
 class PartScale(CodedScale):
     """How grades become codes in every part.
 
-    ``all_values`` are the numbers of the whole scale, ``cut`` is the lowest and highest grade where it is one of bins;
-    ``known`` are items whose level is known.
+    ``cut`` is the lowest and highest grade where the scale is one of bins; ``known_grades`` are items whose level is
+    known.
     """
 
-    all_values: Floats
     cut: tuple[float, float] | None
     known_grades: KnownGrades | None = None
+
+    @classmethod
+    def of(cls, judged: Any, bins: int | None, cut: tuple[float, float] | None, known: Any | None) -> PartScale:
+        """Return the scale of grades, in memory or packed, with all of its levels."""
+        if bins is None or cut is None:
+            check_levels(judged.levels, judged.declared)
+            scale = tuple(judged.levels)
+            values = Grades.values_of_levels(scale, nominal=bool(judged.nominal))
+        else:
+            values = bin_middles(*cut, bins)
+            scale = tuple(values.tolist())
+        code = cls(
+            scale=scale, levels=scale, values=values, used_levels=np.arange(len(scale), dtype=np.int32), cut=cut,
+            n_annotators=max(len(judged.annotators), 1), nominal=bool(judged.nominal),
+            has_annotators=len(judged.annotators) > 0,
+        )  # fmt: skip
+        return code if known is None else replace(code, known_grades=KnownGrades.of(known, code, judged.n_queries))
+
+    def keep(self, in_use: Bools) -> PartScale:
+        """Return the same with some of its levels, of which something can be learned."""
+        used = np.flatnonzero(in_use).astype(np.int32)
+        return replace(self, used_levels=used, levels=tuple(self.scale[k] for k in used), values=self.values[used])
 
 
 @dataclass(frozen=True, eq=False)
@@ -645,14 +617,9 @@ class ClassPart:
         key = tuple(code.used_levels.tolist())
         if key in self._coded:
             return self._coded[key]
-        from ...kernels.segments import level_places
-
         grades, all_levels = self.grades, np.full(len(code.scale), -1, np.int32)
         all_levels[code.used_levels] = np.arange(code.n_levels, dtype=np.int32)
-        if code.cut is None:
-            place = grades.level_place if grades.declared else level_places(code.all_values, grades.grade)
-        else:
-            place = bin_codes(grades.grade, *code.cut, len(code.scale))
+        place = grades.level_place if code.cut is None else bin_codes(grades.grade, *code.cut, len(code.scale))
         annotator = grades.annotator if code.has_annotators else np.zeros(len(grades), np.int32)
         known = np.full(grades.n_items, -1, np.int32)
         if code.known_grades is not None and grades.n_items:
@@ -671,34 +638,45 @@ def _scale_of(code: CodedScale) -> dict[str, Any]:
     return {part.name: getattr(code, part.name) for part in fields(CodedScale)}
 
 
+def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = None) -> ClassRows:
+    """Return grades as codes, with the level of each known item.
+
+    Parameters
+    ----------
+    grades
+        The grades; at least one.
+    bins
+        Cut the grades into this many equally wide levels.
+    known
+        Table of query, item and grade, or a :class:`~crowdrank.data.truth.Truth`: items whose level is known. An item
+        that is not among the items, or a grade that is none of the levels, is refused by name.
+    """
+    cut = None if bins is None else (float(grades.grade.min()), float(grades.grade.max()))
+    part, code = ClassPart(grades), PartScale.of(grades, bins, cut, known)
+    if code.known_grades is not None:
+        code.known_grades.refuse_missing(code.known_grades.items_in(grades.items) < 0)
+    rows = part.rows(code)
+    if grades.declared is None and bins is None:
+        return rows
+    # of declared levels that nobody gave and no item is known to be of nothing can be learned
+    in_use = np.bincount(rows.level, minlength=rows.n_levels) > 0
+    in_use[rows.known[rows.known >= 0]] = True
+    return part.rows(code.keep(in_use))
+
+
 def parted_rows(sums: Blocks, judged: Any, bins: int | None, known: Any | None = None) -> PartedRows:
     """Return the stand-in for all rows, after the passes that find the levels in use."""
     cut = None
     if bins is not None:
         ranges = [(low, high) for low, high, n in sums.each(_range) if n]
         cut = min(low for low, _ in ranges), max(high for _, high in ranges)
-        values = bin_middles(*cut, bins)
-        scale = tuple(values.tolist())
-    else:
-        scale = tuple(judged.levels)
-        check_levels(scale, judged.declared)
-        values = Grades.values_of_levels(scale, nominal=bool(judged.nominal))
-    code = PartScale(
-        scale=scale, levels=scale, values=values, all_values=values, used_levels=np.arange(len(scale), dtype=np.int32),
-        cut=cut, n_annotators=max(len(judged.annotators), 1), nominal=bool(judged.nominal),
-        has_annotators=len(judged.annotators) > 0,
-    )  # fmt: skip
-    if known is not None:
-        table = KnownGrades.of(known, code, None if cut is None else np.array(cut))
-        table.expect_queries(judged.n_queries)
-        code = replace(code, known_grades=table)
+    code = PartScale.of(judged, bins, cut, known)
     weights, given, n_graded, n_overlap, n_predictable, here = sums.total(partial(_survey, code))
     in_use = weights > 0
     if code.known_grades is not None:
         code.known_grades.refuse_missing(here == 0)
         in_use[code.known_grades.level] = True
-    used = np.flatnonzero(in_use).astype(np.int32)
-    code = replace(code, used_levels=used, levels=tuple(scale[k] for k in used), values=values[used])
+    code = code.keep(in_use)
     return PartedRows(
         sums=sums, code=code, level_weights=weights[in_use], annotator_weights=given, n_graded=n_graded,
         overlap=n_overlap > 0, n_predictable=int(n_predictable), **_scale_of(code),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -150,6 +150,7 @@ class DawidSkene(ClassMethod):
     ([2, 2, 1, 1, 0, 0], [0.96, 0.96, 0.96, 0.08])
     """
 
+    starts_from: ClassVar = ("confusion",)
     prior: str = "own"
     alpha: float = 2.5
     ordinal: bool = False
@@ -209,15 +210,7 @@ class DawidSkene(ClassMethod):
             raise ParameterError("drift is learned from all judgments at once; leave it out for packed ones")
         return super().over_blocks(judged, **given)
 
-    def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> Estimate | None:
-        """The estimate of a former consensus for the annotators and levels of now, NaN where they are new."""
-        if former is None:
-            return None
-        if not rows.has_annotators:
-            return Estimate(np.full((1, rows.n_levels, rows.n_levels), np.nan), former.prior)
-        return Estimate(former.of_annotators("confusion", by_level=True), former.prior)
-
-    def _fit_rows(self, rows: ClassRows, begin: Estimate | None) -> ClassFit:
+    def _fit_rows(self, rows: ClassRows, begin: Former | None) -> ClassFit:
         """The fit: rounds that learn the prior, then E-steps and M-steps in turn until nothing changes.
 
         The prior is learned by a sample first, where there is one; all rows then need but a pass a round.
@@ -318,10 +311,6 @@ class Estimate(NamedTuple):
 
     confusion: Floats
     prior: Floats
-
-    def of(self, annotators: Any) -> Estimate:
-        """The estimate for some annotators."""
-        return Estimate(self.confusion[annotators], self.prior)
 
 
 def _walk(
@@ -432,13 +421,14 @@ class OrdinalMatrices:
 Form: TypeAlias = FreeMatrices | OrdinalMatrices
 
 
-def first_estimate(crowd: Floats, begin: Estimate | None, n_annotators: int) -> Estimate:
+def first_estimate(crowd: Floats, begin: Former | None, n_annotators: int) -> Estimate:
     """The estimate to start with: the former one, and the crowd's where there is none."""
     level = crowd.sum(axis=1)
     centre, prior = crowd / level[:, None], level / level.sum()
     if begin is None:
         return Estimate(np.broadcast_to(centre, (n_annotators, *centre.shape)), prior)
-    confusion = np.where(np.isnan(begin.confusion), centre, begin.confusion)
+    former = begin.of_annotators("confusion", 2)
+    confusion = np.where(np.isnan(former), centre, former)
     empty = confusion.sum(axis=2, keepdims=True) <= 0.0
     confusion = np.maximum(np.where(empty, centre, confusion), _MIN_PROBABILITY)
     return Estimate(confusion, np.maximum(np.where(np.isnan(begin.prior), prior, begin.prior), _MIN_PROBABILITY))

@@ -8,8 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...data.consensus import Trace
-from ...data.judgments import Grades
-from ...errors import ParameterError
 from ...protocols import Floats
 from ...wording import expect_at_least
 from .class_method import ClassMethod
@@ -77,6 +75,7 @@ class Ensemble(ClassMethod):
 
     Examples
     --------
+    >>> from crowdrank.data.judgments import Grades
     >>> said = {"ann": [2, 2, 1, 1, 0, 0], "bob": [2, 2, 1, 1, 0, 1], "cy": [2, 0, 1, 2, 0, 0]}
     >>> rows = [(who, "q", item, grade) for who, grades in said.items() for item, grade in zip("uvwxyz", grades)]
     >>> consensus = Ensemble().fit(Grades.from_rows(rows))
@@ -104,23 +103,12 @@ class Ensemble(ClassMethod):
             "mace": MACE(n_restarts=_N_RESTARTS, tol=self.tol, max_iter=self.max_iter, seed=self.seed),
         }
 
-    def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> _Beginnings | None:
-        """What each method makes of a former consensus; one that knows nothing of its annotators begins anew."""
-        if former is None:
-            return None
-        begin = []
-        for member in self._members(rows).values():
-            try:
-                begin.append(member._begin_from(former, rows, grades))
-            except ParameterError:
-                begin.append(None)
-        return _Beginnings(tuple(begin))
-
-    def _fit_rows(self, rows: ClassRows, begin: _Beginnings | None) -> ClassFit:
-        """The mean of the fits."""
-        members = self._members(rows)
-        begins = [None] * len(members) if begin is None else begin.members
-        fits = [member._fit_rows(rows, one) for member, one in zip(members.values(), begins, strict=True)]
+    def _fit_rows(self, rows: ClassRows, begin: Former | None) -> ClassFit:
+        """The mean of the fits; a method of whose annotators a former consensus knows nothing begins anew."""
+        members, fits = self._members(rows), []
+        for member in members.values():
+            is_new = begin is None or (rows.has_annotators and begin.lacks(member.starts_from))
+            fits.append(member._fit_rows(rows, None if is_new else begin))
         traces = {name: fit.trace for name, fit in zip(members, fits, strict=True)}
         trace = Trace(
             sum(one.n_iter for one in traces.values()), all(one.converged for one in traces.values()),
@@ -137,16 +125,6 @@ class Ensemble(ClassMethod):
         """The grades as they are, by annotators as the crowd has them."""
         first, second = (member._take_votes(rows) for member in self._members(rows).values())
         return replace(first, parameters={**first.parameters, **second.parameters})
-
-
-class _Beginnings(NamedTuple):
-    """What each method begins with."""
-
-    members: tuple[Any, ...]
-
-    def of(self, annotators: Any) -> _Beginnings:
-        """The same for some annotators."""
-        return _Beginnings(tuple(None if one is None else one.of(annotators) for one in self.members))
 
 
 class MeanReading(NamedTuple):

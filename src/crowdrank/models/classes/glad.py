@@ -109,6 +109,7 @@ class GLAD(ClassMethod):
     """
 
     votes_without_overlap: ClassVar[bool] = False
+    starts_from: ClassVar = ("ability",)
     ability_spread: float = 1.0
     ease_spread: float = 1.0
     errors: str = "even"
@@ -138,21 +139,15 @@ class GLAD(ClassMethod):
         """
         expect(grades, self)
         rows = class_rows(grades, bins=self.bins, known=known)
-        former = former_fit(consensus, grades, rows)
+        former = self._begin_from(former_fit(consensus, grades, rows), rows, grades)
         problem = _lay_out(rows, self, rows.levels_by_row[1])
-        state = problem.settled_state(_Beginning(former.of_annotators("ability"), former.prior), self.max_iter)
+        state = problem.settled_state(former, self.max_iter)
         difficulty = np.exp(-state[slice(*problem.parts)])
         table = grades.items.frame().with_columns(difficulty=difficulty).filter(pl.Series(rows.is_graded))
         return table.sort("difficulty", *table.columns[:-1], descending=[True] + [False] * (table.width - 1))
 
-    def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> _Beginning:
-        """Abilities and shares of levels of a former consensus, NaN where they are new."""
-        if former is None:
-            return _Beginning(np.full(rows.n_annotators, np.nan), np.full(rows.n_levels, np.nan))
-        return _Beginning(former.of_annotators("ability"), former.prior)
-
-    def _fit_rows(self, rows: Any, begin: _Beginning) -> ClassFit:
-        """The fit from former abilities and class shares, or from the prior where they are NaN.
+    def _fit_rows(self, rows: Any, begin: Former | None) -> ClassFit:
+        """The fit from former abilities and class shares, or from the prior where there are none.
 
         In memory the log ease of the items is part of the state, which leaps ahead with it. Parts keep that of their
         items, and settle it in each pass for the abilities of now.
@@ -167,9 +162,10 @@ class GLAD(ClassMethod):
             return _m_step(self, ability, shares, pass_sums, np.empty(0))
 
         if problem is None:
-            step, start = settle_parts, _first_state(self, begin, 0)
+            step, start = settle_parts, _first_state(self, begin, rows, 0)
         else:
-            n_before = 0 if np.isnan(begin.ability).all() else _N_SETTLING_PASSES
+            is_new = begin is None or np.isnan(begin.of_annotators("ability")).all()
+            n_before = 0 if is_new else _N_SETTLING_PASSES
             step, start = problem.step, problem.settled_state(begin, n_before)
             own_grades = np.bincount(rows.item, rows.weight, rows.n_items).astype(np.float64)
         n_free = n_annotators + len(own_grades)
@@ -204,17 +200,6 @@ class GLAD(ClassMethod):
         return replace(votes, parameters={"ability": ability})
 
 
-class _Beginning(NamedTuple):
-    """Abilities, (n_annotators,), and shares of levels, (n_levels,), to begin with; NaN where the prior's are meant."""
-
-    ability: Floats
-    shares: Floats
-
-    def of(self, annotators: Any) -> _Beginning:
-        """The same for some annotators."""
-        return _Beginning(self.ability[annotators], self.shares)
-
-
 def _lay_out(rows: ClassRows, method: GLAD, given: Floats) -> _Problem:
     """The grades by item, and what annotators answer where they do not know."""
     from ...kernels.threads import read_only
@@ -225,12 +210,15 @@ def _lay_out(rows: ClassRows, method: GLAD, given: Floats) -> _Problem:
     return _Problem(method, rows, annotators, rows.levels_by_row[0], _guesses(method, given), probabilities)
 
 
-def _first_state(method: GLAD, begin: _Beginning, n_items: int) -> Floats:
-    """Abilities, the log ease of so many items and shares of levels to begin with; the prior's where they are NaN."""
-    shares = begin.shares if method.prior == "estimated" else np.empty(0)
-    ability = np.where(np.isnan(begin.ability), _PRIOR_MEAN, begin.ability)
-    shares = np.where(np.isnan(shares), 1.0 / len(begin.shares), shares)
-    return np.concatenate([ability, np.full(n_items, _PRIOR_MEAN), shares])
+def _first_state(method: GLAD, begin: Former | None, rows: ClassRows, n_items: int) -> Floats:
+    """Abilities, the log ease of so many items and shares of levels to begin with; the prior's where they are new."""
+    ability, shares = np.full(rows.n_annotators, np.nan), np.full(rows.n_levels, np.nan)
+    if begin is not None:
+        ability, shares = begin.of_annotators("ability"), begin.prior
+    ability = np.where(np.isnan(ability), _PRIOR_MEAN, ability)
+    shares = np.where(np.isnan(shares), 1.0 / rows.n_levels, shares)
+    estimated = shares if method.prior == "estimated" else shares[:0]
+    return np.concatenate([ability, np.full(n_items, _PRIOR_MEAN), estimated])
 
 
 def _guesses(method: GLAD, given: Floats) -> Floats:
@@ -274,9 +262,9 @@ class _Problem:
         )  # fmt: skip
         return passed, better
 
-    def settled_state(self, begin: _Beginning, n_passes: int) -> Floats:
-        """The state with these abilities and class shares (the prior's where NaN), and the log ease that fits them."""
-        (ease_at, shares_at), state = self.parts, _first_state(self.method, begin, self.rows.n_items)
+    def settled_state(self, begin: Former | None, n_passes: int) -> Floats:
+        """The state with former abilities and class shares, or the prior's, and the log ease that fits them."""
+        (ease_at, shares_at), state = self.parts, _first_state(self.method, begin, self.rows, self.rows.n_items)
         for _ in range(n_passes):
             following = self.step(state).following[ease_at:shares_at]
             change = float(np.abs(following - state[ease_at:shares_at]).max(initial=0.0))

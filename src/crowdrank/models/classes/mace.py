@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...data.consensus import Trace
-from ...data.judgments import Grades
 from ...fitting import Step, accelerate, warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_at_least, expect_choices
@@ -97,6 +96,7 @@ class MACE(ClassMethod):
 
     Examples
     --------
+    >>> from crowdrank.data.judgments import Grades
     >>> rows = [("ann", "q", "x", 2), ("bob", "q", "x", 2), ("cy", "q", "x", 0)]
     >>> rows += [("ann", "q", "y", 1), ("bob", "q", "y", 1), ("cy", "q", "y", 0)]
     >>> rows += [("ann", "q", "z", 0), ("bob", "q", "z", 0), ("cy", "q", "z", 0)]
@@ -106,6 +106,7 @@ class MACE(ClassMethod):
     """
 
     votes_without_overlap: ClassVar[bool] = False
+    starts_from: ClassVar = ("spam_answers", "spam_probability")
     inference: str = "variational"
     alpha: float = 0.5
     answer_alpha: float = 10.0
@@ -124,18 +125,15 @@ class MACE(ClassMethod):
         expect_above(self, 0, "alpha", "answer_alpha", "smoothing")
         expect_at_least(self, 1, "n_restarts")
 
-    def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> _Habits | None:
-        """The habits of a former consensus, NaN where annotators or levels are new."""
-        if former is None:
-            return None
-        answers = former.of_annotators("spam_answers", by_level=True)
-        return _Habits(former.of_annotators("spam_probability"), answers, former.prior)
-
-    def _fit_rows(self, rows: ClassRows, begin: _Habits | None) -> ClassFit:
+    def _fit_rows(self, rows: ClassRows, former: Former | None) -> ClassFit:
         """The fit with the shares wanted; learned ones are uniform unless estimated ones predict held-out grades best.
 
         Estimated ones go on from the habits found with uniform ones.
         """
+        begin = None
+        if former is not None and rows.has_annotators:
+            answers = former.of_annotators("spam_answers", 1)
+            begin = _Habits(former.of_annotators("spam_probability"), answers, former.prior)
         if self.prior != "learned":
             fit = self._fit_shares(rows, begin)
         else:
@@ -186,15 +184,14 @@ class MACE(ClassMethod):
 
 
 class _Habits(NamedTuple):
-    """What annotators do: probability of spamming, (n_annotators,), the answers then, and shares of the levels."""
+    """What annotators do: probability of spamming, (n_annotators,), the answers then, and shares of the levels.
+
+    NaN where annotators or levels are new.
+    """
 
     spam: Floats
     answers: Floats
     prior: Floats
-
-    def of(self, annotators: Any) -> _Habits:
-        """The habits of some annotators."""
-        return _Habits(self.spam[annotators], self.answers[annotators], self.prior)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -118,6 +118,7 @@ class NaiveBayes(ClassMethod):
     ([2, 1], [[0.17, 0.04, 0.78], [0.02, 0.96, 0.02]])
     """
 
+    starts_from: ClassVar = ("accuracy",)
     a0: float = 2.0
     b0: float = 1.0
     prior: str | tuple[float, ...] = "learned"
@@ -170,16 +171,17 @@ class NaiveBayes(ClassMethod):
         self, former: Former | None, rows: ClassRows, grades: Grades, accuracies: Any | None = None
     ) -> _Beginning:
         """What is known of annotators and shares before the first pass."""
+        super()._begin_from(former, rows, grades)
         unknown, prior = np.full(rows.n_annotators, np.nan), np.full(rows.n_levels, np.nan)
         given = unknown
         if accuracies is not None:
             given = np.clip(given_accuracies(accuracies, grades), _MARGIN_GIVEN, 1 - _MARGIN_GIVEN)
         if former is None:
             return _Beginning(given, unknown, prior)
-        accuracy = former.of_annotators("accuracy") if rows.has_annotators else unknown
         if self.prior in ("learned", "estimated"):
             prior = np.maximum(former.prior, _MIN_PROBABILITY)
-        return _Beginning(given, np.clip(accuracy, _MARGIN_LEARNED, 1 - _MARGIN_LEARNED), prior)
+        accuracy = np.clip(former.of_annotators("accuracy"), _MARGIN_LEARNED, 1 - _MARGIN_LEARNED)
+        return _Beginning(given, accuracy, prior)
 
     def _fit_rows(self, rows: ClassRows, begin: _Beginning) -> ClassFit:
         """The fit, by the errors and the strength of even shares that predict held-out grades best where learned."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from ....kernels.confusion import EXACT_SUM_SHIFT, PackedGrades
-from ....kernels.threads import even_bounds, over_bounds, read_only, total
-from ....protocols import Counts, Floats, Ints
+from ....kernels.threads import bind, sum_over_parts, views
+from ....protocols import Floats, Ints
 
 _MAX_NEWTON_STEP = 1.0
 _MAX_HALVINGS = 20
@@ -67,48 +67,27 @@ def difficulty_pass(
     does not fall.
     """
     n_annotators, n_levels = len(ability), len(log_prior)
-    abilities, eases, guesses, log_shares, clamp = (
-        read_only(array) for array in (ability, log_ease, log_guess.ravel(), log_prior, known)
-    )
-    most_rows = int(np.diff(grades.starts).max(initial=0))
-    parts = _parts(grades.starts, n_annotators)
-
-    def work(begin: int, end: int) -> list[Floats]:
-        by_part = []
-        for part in range(begin, end):
-            sums = np.zeros(2 * n_annotators + n_levels + 1)
-            _difficulty_pass(
-                grades.starts, annotators, levels, grades.code, grades.weight, abilities, eases, guesses, log_shares,
-                clamp, *ease_prior, lucky, parts[part], parts[part + 1], np.empty(most_rows), np.empty(most_rows),
-                probabilities, better_ease, sums,
-            )  # fmt: skip
-            by_part.append(sums)
-        return by_part
-
-    threads = over_bounds(work, even_bounds(len(parts) - 1, 1))
-    sums = total([part for parts in threads for part in parts])
+    rows = grades.starts, annotators, levels, grades.code, grades.weight
+    given = views(ability, log_ease, log_guess.ravel(), log_prior, known)
+    add = bind(_difficulty_pass, *rows, *given, *ease_prior, lucky, grades.most, probabilities, better_ease)
+    # bounds of the stretches of items that are added up apart, which depend on the grades only
+    n_rows = int(grades.starts[-1])
+    n_parts = max(1, n_rows // max(_PART_ROWS, n_annotators))
+    parts = np.searchsorted(grades.starts, np.linspace(0, n_rows, n_parts + 1).astype(np.int64))
+    parts[0], parts[-1] = 0, len(grades.starts) - 1
+    sums = sum_over_parts(add, parts, 2 * n_annotators + n_levels + 1)
     slope, bend = sums[:n_annotators], sums[n_annotators : 2 * n_annotators]
     return DifficultyPass(float(sums[-1]), slope, bend, sums[2 * n_annotators : -1])
 
 
-def _parts(starts: Counts, n_annotators: int) -> Counts:
-    """Bounds of the stretches of items that are added up apart, which depend on the grades only."""
-    n_rows = int(starts[-1])
-    n_parts = max(1, n_rows // max(_PART_ROWS, n_annotators))
-    parts = np.searchsorted(starts, np.linspace(0, n_rows, n_parts + 1).astype(np.int64))
-    parts[0], parts[-1] = 0, len(starts) - 1
-    return parts
-
-
 @njit(cache=True, nogil=True)
 def _difficulty_pass(
-    starts: Any, who: Any, level: Any, cell: Any, weight: Any, ability: Any, log_ease: Any, log_guess: Any,
-    log_prior: Any, known: Any, mean: float, precision: float, lucky: bool, begin: int, end: int, right: Floats,
-    knows: Floats, probabilities: Floats, better_ease: Floats, sums: Floats,
-) -> None:  # fmt: skip
+    starts, who, level, cell, weight, ability, log_ease, log_guess, log_prior, known, mean, precision, lucky, most_rows,
+    probabilities, better_ease, begin, end, sums,
+):  # fmt: skip
     """Fill in probabilities and better_ease of items begin to end; add slope, bend, shares, objective to sums."""
     n_levels, n_annotators = log_prior.size, ability.size
-    share = np.empty(n_levels)
+    share, right, knows = np.empty(n_levels), np.empty(most_rows), np.empty(most_rows)
     objective = 0.0
     for i in range(begin, end):
         first, last = starts[i], starts[i + 1]
@@ -139,7 +118,7 @@ def _difficulty_pass(
 
 
 @njit(cache=True, nogil=True)
-def _look(who: Any, weight: Any, first: int, last: int, ability: Any, ease: float, knows: Floats) -> Any:
+def _look(who, weight, first, last, ability, ease, knows):
     """Fill in the probability that each row is known; return the logarithm of the probability that none is."""
     wrong, logs, product = 0.0, 0.0, 1.0
     for row in range(first, last):
@@ -161,10 +140,7 @@ def _look(who: Any, weight: Any, first: int, last: int, ability: Any, ease: floa
 
 
 @njit(cache=True, nogil=True)
-def _evidence(
-    who: Any, level: Any, cell: Any, weight: Any, first: int, last: int, ability: Any, ease: float, log_guess: Any,
-    lucky: bool, share: Floats, right: Floats,
-) -> Any:  # fmt: skip
+def _evidence(who, level, cell, weight, first, last, ability, ease, log_guess, lucky, share, right):
     """Add to each level's share what its rows speak for it, and fill in how likely a row is known if its level is true.
 
     Returns the log-likelihood of the guesses if all rows were guesses.
@@ -184,7 +160,7 @@ def _evidence(
 
 
 @njit(cache=True, nogil=True)
-def _to_shares(share: Floats, fixed: int) -> Any:
+def _to_shares(share, fixed):
     """Turn logarithms into shares that sum to one and return the logarithm of their sum; a known level is certain."""
     if fixed >= 0:
         certain = share[fixed]
@@ -204,10 +180,7 @@ def _to_shares(share: Floats, fixed: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _better_ease(
-    who: Any, weight: Any, first: int, last: int, ability: Any, right: Floats, knows: Floats, wrong: float,
-    start: float, ease: float, mean: float, precision: float,
-) -> Any:  # fmt: skip
+def _better_ease(who, weight, first, last, ability, right, knows, wrong, start, ease, mean, precision):
     """Log ease and ease after a Newton step, halved until the expectation does not fall; ``knows`` is then of there."""
     off = start - mean
     value, slope, bend = wrong - 0.5 * precision * off * off, -precision * off, precision

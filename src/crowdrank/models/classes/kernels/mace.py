@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from ....kernels.confusion import EXACT_SUM_SHIFT, PackedGrades
-from ....kernels.threads import even_bounds, over_bounds, read_only, total
+from ....kernels.threads import bind, sum_over_parts, views
 from ....protocols import Counts, Floats, Ints
 
 _MAX_LOG_PRODUCT = 640.0
@@ -139,26 +139,13 @@ def spam_pass(
     blind = model.log_spam[:, None] + model.log_answers
     hit = np.logaddexp(blind, model.log_know[:, None])
     # how much likelier a level is given where it is the true one
-    logs = read_only((hit - blind).ravel())
+    logs = (hit - blind).ravel()
     largest = float(logs.max(initial=0.0))
     longest = int(_MAX_LOG_PRODUCT / largest) if largest > 0 else len(grades.code)
-    ratios, prior = read_only(np.exp(np.minimum(logs, _MAX_LOG_PRODUCT))), read_only(np.exp(log_prior))
-    shares, clamp = read_only(log_prior), read_only(known)
+    given = views(np.exp(np.minimum(logs, _MAX_LOG_PRODUCT)), logs, np.exp(log_prior), log_prior, known)
     wanted = np.empty((0, n_levels)) if probabilities is None else probabilities
-
-    def work(begin: int, end: int) -> list[Floats]:
-        by_part = []
-        for part in range(begin, end):
-            sums = np.zeros(n_cells + n_levels + 1)
-            _spam_pass(
-                grades.starts, grades.code, levels, grades.weight, ratios, logs, prior, shares, clamp, longest,
-                grades.parts[part], grades.parts[part + 1], wanted, sums,
-            )  # fmt: skip
-            by_part.append(sums)
-        return by_part
-
-    threads = over_bounds(work, even_bounds(len(grades.parts) - 1, 1))
-    sums = total([part for parts in threads for part in parts])
+    add = bind(_spam_pass, grades.starts, grades.code, levels, grades.weight, *given, longest, wanted)
+    sums = sum_over_parts(add, grades.parts, n_cells + n_levels + 1)
     matched = sums[:n_cells].reshape(n_annotators, n_levels)
     value = float(sums[-1]) + float(np.einsum("al,al->", counts, blind))
     return SpamPass(value, matched * np.exp(model.log_know[:, None] - hit), sums[n_cells:-1])
@@ -166,9 +153,8 @@ def spam_pass(
 
 @njit(cache=True, nogil=True)
 def _spam_pass(
-    starts: Any, cell: Any, level: Any, weight: Any, ratio: Any, gain: Any, prior: Any, log_prior: Any, known: Any,
-    longest: int, begin: int, end: int, probabilities: Floats, sums: Floats,
-) -> None:  # fmt: skip
+    starts, cell, level, weight, ratio, gain, prior, log_prior, known, longest, probabilities, begin, end, sums
+):
     """Fill probabilities of items begin to end; add matched, shares and log-likelihood to sums, one after the other."""
     n_levels, n_cells = prior.size, gain.size
     weighted, wanted = weight.size > 0, probabilities.shape[0] > 0
@@ -212,7 +198,7 @@ def _spam_pass(
 
 
 @njit(cache=True, nogil=True)
-def _summed_logs(level: Any, cell: Any, weight: Any, gain: Any, log_prior: Any, mass: Floats) -> Any:
+def _summed_logs(level, cell, weight, gain, log_prior, mass):
     """Fill in the likelihood of each level, the largest being 1, and return the logarithm of what was taken out."""
     for k in range(log_prior.size):
         mass[k] = log_prior[k]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from ....kernels.threads import read_only
+from ....kernels.threads import views
 from ....protocols import Floats
 
 _MIN_WEIGHT, _MAX_WEIGHT = 0.05, 1e4
@@ -69,10 +69,10 @@ def sweep_accuracies(
         Right and wrong grades added to those of the crowd.
     """
     ability, ease, errors = (np.array(begin[place], np.float64, order="C") for place in (0, 2, 3))
-    mean, counts, shares, n_levels = float(begin[1]), read_only(counts), read_only(level / level.sum()), len(level)
+    mean, n_levels, (counts, shares) = float(begin[1]), len(level), views(counts, level / level.sum())
 
     def count_up() -> tuple[Floats, Floats, Floats]:
-        right, total = np.zeros((len(ability), n_levels)), np.zeros((len(ability), n_levels))
+        right, total = np.zeros((2, len(ability), n_levels))
         crowd = np.zeros((n_levels, n_levels))
         _count_up(counts, ability, ease, errors, row_weight, right, total, crowd)
         return right, total, crowd
@@ -82,7 +82,10 @@ def sweep_accuracies(
         right, total, crowd = count_up()
         mean = _raise_abilities(right, total, ability, ease, mean, own_weight, *added)
         _change_ease(right, total, ability, ease, shares)
-        _fill_errors(crowd, errors)
+        # shares of the given levels among the wrong grades for each level, one wrong grade added
+        errors[:] = crowd + 1.0 / max(n_levels - 1, 1)
+        np.fill_diagonal(errors, 0.0)
+        errors /= np.maximum(errors.sum(axis=1, keepdims=True), 1e-300)
         _keep_grades_in_favour(ease, errors, mean, ease.copy())
     right, total, _ = count_up()
     return Accuracies(ability, mean, ease, errors, right.sum(axis=1), total.sum(axis=1))
@@ -95,7 +98,7 @@ def likeliest_weight(counts: Floats, centre: Floats, expected: float, spread: fl
     likelihood changes its sign, secants within them the digits.
     """
     n_levels = counts.shape[-1]
-    rows, centres = read_only(counts.reshape(-1, n_levels)), read_only(centre.reshape(-1, n_levels))
+    rows, centres = views(counts.reshape(-1, n_levels), centre.reshape(-1, n_levels))
     bounds = math.log(_MIN_WEIGHT), math.log(_MAX_WEIGHT)
 
     def slope(log_weight: float) -> float:
@@ -126,9 +129,7 @@ def likeliest_weight(counts: Floats, centre: Floats, expected: float, spread: fl
 
 
 @njit(cache=True, nogil=True)
-def _count_up(
-    counts: Any, ability: Any, ease: Any, errors: Any, row_weight: float, right: Any, total: Any, crowd: Any
-) -> None:  # fmt: skip
+def _count_up(counts, ability, ease, errors, row_weight, right, total, crowd):
     """Fill in right grades and all grades that count one level up, by annotator and level, the crowd's by both levels.
 
     The three are 0.
@@ -146,9 +147,7 @@ def _count_up(
 
 
 @njit(cache=True, nogil=True)
-def _raise_abilities(
-    right: Any, total: Any, ability: Any, ease: Any, mean: float, own_weight: float, up: float, down: float
-) -> float:  # fmt: skip
+def _raise_abilities(right, total, ability, ease, mean, own_weight, up, down):
     """Take Newton steps towards each annotator's likeliest log odds; return those of their mean."""
     share = _probability(mean)
     for a in range(ability.size):
@@ -171,7 +170,7 @@ def _raise_abilities(
 
 
 @njit(cache=True, nogil=True)
-def _change_ease(right: Any, total: Any, ability: Any, ease: Any, level: Any) -> None:
+def _change_ease(right, total, ability, ease, level):
     """Take a Newton step of the ease of each level, whose mean over items is 0."""
     mean = 0.0
     for j in range(ease.size):
@@ -186,15 +185,8 @@ def _change_ease(right: Any, total: Any, ability: Any, ease: Any, level: Any) ->
         ease[j] -= mean
 
 
-def _fill_errors(crowd: Floats, errors: Floats) -> None:
-    """Shares of the given levels among the wrong grades for each level, one wrong grade added."""
-    errors[:] = crowd + 1.0 / max(len(crowd) - 1, 1)
-    np.fill_diagonal(errors, 0.0)
-    errors /= np.maximum(errors.sum(axis=1, keepdims=True), 1e-300)
-
-
 @njit(cache=True, nogil=True)
-def _keep_grades_in_favour(ease: Any, errors: Any, mean: float, before: Any) -> None:
+def _keep_grades_in_favour(ease, errors, mean, before):
     """Raise the ease of levels where a grade would speak against the level that it names; ``before`` is a copy."""
     n_levels = ease.size
     for _ in range(n_levels):
@@ -217,7 +209,7 @@ def _keep_grades_in_favour(ease: Any, errors: Any, mean: float, before: Any) -> 
 
 
 @njit(cache=True, nogil=True)
-def _slope(counts: Any, centre: Any, log_weight: float, expected: float, spread: float) -> float:
+def _slope(counts, centre, log_weight, expected, spread):
     """Slope of the log-likelihood of a weight, with its prior, by its logarithm."""
     weight, slope = math.exp(log_weight), (expected - log_weight) / spread**2
     for row in range(len(counts)):
@@ -232,7 +224,7 @@ def _slope(counts: Any, centre: Any, log_weight: float, expected: float, spread:
 
 
 @njit(cache=True, nogil=True)
-def _count_above(count: float, prior: float) -> float:
+def _count_above(count, prior):
     """How many of expected grades count one level up: of up to one all, of more fewer."""
     if count <= 1.0:
         return count
@@ -240,7 +232,7 @@ def _count_above(count: float, prior: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _digamma(value: float) -> float:
+def _digamma(value):
     """Derivative of the log gamma function at a positive number."""
     below = 0.0
     while value < _SERIES_FROM:
@@ -253,13 +245,13 @@ def _digamma(value: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _probability(log_odds: float) -> float:
+def _probability(log_odds):
     """Probability of log odds."""
     return 0.5 + 0.5 * math.tanh(0.5 * log_odds)
 
 
 @njit(cache=True, nogil=True)
-def _log_odds(probability: float) -> float:
+def _log_odds(probability):
     """Log odds of a probability, kept off 0 and 1."""
     inside = min(max(probability, 1e-9), 1.0 - 1e-9)
     return math.log(inside / (1.0 - inside))
@@ -277,16 +269,12 @@ def shrink_matrices(
     n_levels = counts.shape[1]
     crowd = np.where(np.eye(n_levels, dtype=bool), 2.0, 1.0 / max(n_levels - 1, 1))
     matrices = np.ones(counts.shape)
-    change = _shrink(
-        read_only(counts), read_only(given), read_only(before), skill_weight, matrix_weight, crowd, matrices
-    )
+    change = _shrink(*views(counts, given, before), skill_weight, matrix_weight, crowd, matrices)
     return matrices, float(change)
 
 
 @njit(cache=True, nogil=True)
-def _shrink(
-    counts: Any, given: Any, before: Any, skill_weight: float, matrix_weight: float, crowd: Any, matrices: Any
-) -> float:  # fmt: skip
+def _shrink(counts, given, before, skill_weight, matrix_weight, crowd, matrices):
     """Fill in the matrices, which are 1; ``crowd`` has what is added to the crowd's counts."""
     n_annotators, n_levels = matrices.shape[0], matrices.shape[1]
     right, total = 2.0, 3.0
