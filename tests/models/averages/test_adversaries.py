@@ -5,8 +5,7 @@ import pytest
 
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import JudgmentError
-from crowdrank.models.averages.majority_vote import MajorityVote
-from crowdrank.models.averages.single import Single
+from crowdrank.models.averages.majority_vote import MajorityVote, Single
 
 ACCURACY = {"ann": 0.9, "bob": 0.8, "cy": 0.7, "dan": 0.6, "eve": 0.05, "fay": 0.1}
 

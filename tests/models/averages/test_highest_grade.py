@@ -5,7 +5,7 @@ from hypothesis import given
 from tests.strategies import grade_rows, judgments
 
 from crowdrank.data.judgments import Grades
-from crowdrank.models.averages.single import HighestGrade
+from crowdrank.models.averages.majority_vote import HighestGrade
 
 
 def test_by_hand():

@@ -6,7 +6,7 @@ import pytest
 
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import ParameterError
-from crowdrank.models.averages.single import Single
+from crowdrank.models.averages.majority_vote import Single
 
 ROWS = {"item": ["x", "y", "x", "y"], "annotator": ["ann", "ann", "bob", "bob"], "grade": [3, 1, 0, 2]}
 

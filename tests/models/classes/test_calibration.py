@@ -7,7 +7,7 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.models.classes import coded_grades
-from crowdrank.models.classes.class_method import class_rows
+from crowdrank.models.classes.coded_grades import ClassRows
 from crowdrank.models.classes.dawid_skene import DawidSkene
 from crowdrank.models.classes.glad import GLAD
 from crowdrank.models.classes.mace import MACE
@@ -262,9 +262,9 @@ def test_the_sample_follows_from_ids_and_not_from_answers():
     rows, _ = crowd(n_items=80)
     other = [(who, query, item, f"c{(int(grade[1:]) + 1) % 4}") for who, query, item, grade in rows]
     one, turned = (cr.Grades.from_rows(part, nominal=True) for part in (rows, other))
-    samples = [class_rows(grades).sampled_items(100 * coded_grades.MOST_CELLS // 4 * 2) for grades in (one, turned)]
+    samples = [ClassRows.of(grades).sampled_items(100 * coded_grades.MOST_CELLS // 4 * 2) for grades in (one, turned)]
     assert 0 <= samples[0].sum() < 20
-    halves = [class_rows(grades).sampled_items(2 * coded_grades.MOST_CELLS // 4) for grades in (one, turned)]
+    halves = [ClassRows.of(grades).sampled_items(2 * coded_grades.MOST_CELLS // 4) for grades in (one, turned)]
     assert 20 < halves[0].sum() < 60
     for first, second in (samples, halves):
         np.testing.assert_array_equal(first, second)

@@ -169,12 +169,11 @@ def test_two_grades_an_item_leave_a_level_that_is_seldom_given_its_items(seed, o
 
 
 def test_the_anchor_of_shares_fades_with_the_pairs_of_answers():
-    from crowdrank.models.classes.class_method import class_rows
-    from crowdrank.models.classes.coded_grades import vote_anchor
+    from crowdrank.models.classes.coded_grades import ClassRows, vote_anchor
 
     def anchor(n_annotators):
         return vote_anchor(
-            class_rows(Grades.from_rows([(f"w{a}", "q", i, i % 2) for a in range(n_annotators) for i in range(8)]))
+            ClassRows.of(Grades.from_rows([(f"w{a}", "q", i, i % 2) for a in range(n_annotators) for i in range(8)]))
         )
 
     np.testing.assert_allclose(anchor(2), [4.0, 4.0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.consensus import Consensus, Quality, settle_ties
+from ...data.consensus import Consensus, Quality, Trace, settle_ties
 from ...data.index import Index
 from ...data.judgments import Grades, align_judgments, expect, stack_judgments, with_levels
 from ...data.parted import MANY_ITEMS, PartColumns, PartedFit, read_sample, row_numbers, share_of_rows
@@ -21,21 +21,7 @@ from ...errors import DataWarning, ParameterError
 from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statistics, method_name
 from ...quality import MAX_FOLDS, LearnedQuality
 from ...wording import method_label, option
-from .coded_grades import (
-    ClassFit,
-    ClassPart,
-    ClassRows,
-    Former,
-    MatrixReading,
-    PartedRows,
-    PartScale,
-    class_rows,
-    former_fit,
-    join_fits,
-    parted_rows,
-    query_parts,
-    vote_anchor,
-)  # fmt: skip
+from .coded_grades import ClassFit, ClassPart, ClassRows, Former, MatrixReading, PartedRows, PartScale, vote_anchor
 
 _MAX_TIED_DIFFERENCE = 1e-8
 """Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
@@ -138,8 +124,8 @@ class ClassMethod(ABC):
         expect(grades, self)
         if not len(grades):
             return Consensus.of(self, grades, np.zeros(grades.n_items))
-        rows = class_rows(grades, bins=self.bins, known=known)
-        former = None if start is None else former_fit(start, grades, rows)
+        rows = ClassRows.of(grades, bins=self.bins, known=known)
+        former = None if start is None else Former.of_consensus(start, grades, rows)
         fit = self._estimate(rows, grades.items.offsets, self._begin_from(former, rows, grades, **given))
         again = partial(brief_method(self, len(grades)).fit, known=known, **given)
         return class_consensus(self, grades, rows, fit, again=again)
@@ -156,9 +142,9 @@ class ClassMethod(ABC):
             )
 
         def solve(sums: Blocks) -> PartedFit:
-            rows = parted_rows(sums, judged, self.bins, known)
+            rows = PartedRows.of(sums, judged, self.bins, known)
             everything: Any = rows
-            former = None if start is None else former_fit(start, judged, everything)
+            former = None if start is None else Former.of_consensus(start, judged, everything)
             begin = self._begin_from(former, everything, judged, **given)
             fit = self._estimate(everything, np.empty(0, np.int64), begin)
             sure = calibrate(everything, fit) if self.calibrated else Calibration()
@@ -180,22 +166,47 @@ class ClassMethod(ABC):
         return self._fit_queries(rows, offsets, begin) if self.per_query else self._fit_rows(rows, begin)
 
     def _fit_queries(self, rows: ClassRows, offsets: Counts, begin: Any) -> ClassFit:
-        """The fits of the queries, each by itself, as one."""
-        fits, n_alone = [], 0
-        for part in query_parts(rows, offsets):
-            alone = self.votes_without_overlap and not part.rows.overlap
+        """The fits of the queries, each by itself, as one: annotators averaged by the grades that each fit had."""
+        order, votes, n_alone = np.argsort(rows.item, kind="stable"), self._take_votes(rows), 0
+        bounds = np.searchsorted(rows.item[order], offsets)
+        probabilities, kept = votes.probabilities.copy(), np.zeros(rows.n_items, bool)
+        total, prior, traces = np.zeros(rows.n_annotators), np.zeros(rows.n_levels), list[Trace]()
+        sums = {name: np.zeros(np.shape(value)) for name, value in votes.per_annotator.items()}
+        for query in np.flatnonzero(np.diff(bounds)):
+            # items and annotators numbered anew
+            chosen = order[bounds[query] : bounds[query + 1]]
+            items = slice(int(offsets[query]), int(offsets[query + 1]))
+            annotators, annotator = np.unique(rows.annotator[chosen], return_inverse=True)
+            part = rows.of_rows(chosen)
+            part = replace(
+                part, item=part.item - np.int32(items.start), annotator=annotator.astype(np.int32),
+                known=rows.known[items], n_annotators=len(annotators),
+            )  # fmt: skip
+            alone = self.votes_without_overlap and not part.overlap
             n_alone += alone
-            own = None if begin is None else begin.of(part.annotators)
-            fits.append((part, self._take_votes(part.rows) if alone else self._fit_rows(part.rows, own)))
+            own = None if begin is None else begin.of(annotators)
+            fit = self._take_votes(part) if alone else self._fit_rows(part, own)
+            traces.append(fit.trace)
+            probabilities[items], kept[items] = fit.probabilities, fit.kept
+            prior += fit.prior * part.is_graded.sum()
+            given = np.bincount(part.annotator, part.weight, part.n_annotators)
+            total[annotators] += given
+            for name, value in fit.per_annotator.items():
+                sums[name][annotators] += value * given.reshape(-1, *[1] * (value.ndim - 1))
         if n_alone:
             warnings.warn(
-                f"{method_name(self)}: in {n_alone} of {len(fits)} queries no item was graded by two annotators; their "
-                f"grades are kept as they are: leave per_query out, have some items graded twice, or give "
+                f"{method_name(self)}: in {n_alone} of {len(traces)} queries no item was graded by two annotators; "
+                "their grades are kept as they are: leave per_query out, have some items graded twice, or give "
                 f"{option('known')}",
                 DataWarning,
                 stacklevel=3,
             )
-        return join_fits(rows, fits, self._take_votes(rows))
+        idle = total == 0
+        for name, value in votes.per_annotator.items():
+            sums[name][idle] = value[idle]
+            sums[name][~idle] /= total[~idle].reshape(-1, *[1] * (value.ndim - 1))
+        shares, confusion = prior / max(prior.sum(), 1e-300), sums.pop("confusion")
+        return ClassFit(probabilities, shares, confusion, _longest_trace(traces), sums, kept, by_query=True)
 
     def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> Any:
         """What is known before the first pass, with a method ``of`` for some annotators; ``None`` where nothing is."""
@@ -214,6 +225,16 @@ class ClassMethod(ABC):
     @abstractmethod
     def _take_votes(self, rows: ClassRows) -> ClassFit:
         """The grades as they are, by annotators as the prior has them."""
+
+
+def _longest_trace(traces: Sequence[Trace]) -> Trace:
+    """The longest of several traces, converged if all are; each log-likelihood stays where it ended."""
+    likelihoods = [trace.log_likelihood for trace in traces if trace.log_likelihood]
+    length = max(map(len, likelihoods), default=0)
+    padded = [np.pad(values, (0, length - len(values)), mode="edge") for values in likelihoods]
+    summed = tuple(np.sum(padded, axis=0).tolist()) if padded else None
+    n_iter, change = max(trace.n_iter for trace in traces), max(trace.change for trace in traces)
+    return Trace(n_iter, all(trace.converged for trace in traces), change, summed)
 
 
 def is_identified(rows: ClassRows, what: str) -> bool:
@@ -354,31 +375,21 @@ def quality_of_refits(
 
     Accuracy, bias and confusion are those of the fit, with the method's own parameters.
     """
-    parameters = annotator_parameters(rows, fit)
+    from ...kernels.confusion import pair_quality
+
+    parameters: dict[str, Any] = {"accuracy": np.einsum("ajj,j->a", fit.confusion, fit.prior)}
+    if not rows.nominal:
+        error = rows.values[None, :] - rows.values[:, None]
+        parameters["bias"] = np.einsum("ajl,jl,j->a", fit.confusion, error, fit.prior)
+    parameters |= {**fit.parameters, "confusion": on_scale(fit.confusion, rows, 1, 2)}
     learned = Quality(grades.annotators, parameters["accuracy"], np.empty(0), parameters)
     refit = partial(again, start=replace(start, quality_source=learned))
     n_folds = MAX_FOLDS if len(grades) <= MANY_GRADES else _FEW_FOLDS
     # a part without a level still knows of it
     return LearnedQuality(
         with_levels(grades), partial(_level_scores, refit), parameters, n_folds=n_folds, precision=method.precision,
-        fit=refit, levelled=True, learned=partial(learned_quality, rows.nominal, fit),
+        fit=refit, levelled=True, learned=partial(pair_quality, fit.confusion, fit.prior, nominal=rows.nominal),
     )  # fmt: skip
-
-
-def annotator_parameters(rows: Any, fit: ClassFit) -> dict[str, Any]:
-    """Return accuracy, bias and confusion of the annotators, with what the method knows besides."""
-    parameters: dict[str, Any] = {"accuracy": np.einsum("ajj,j->a", fit.confusion, fit.prior)}
-    if not rows.nominal:
-        error = rows.values[None, :] - rows.values[:, None]
-        parameters["bias"] = np.einsum("ajl,jl,j->a", fit.confusion, error, fit.prior)
-    return parameters | {**fit.parameters, "confusion": on_scale(fit.confusion, rows, 1, 2)}
-
-
-def learned_quality(nominal: bool, fit: ClassFit) -> Floats:
-    """Return the quality by the confusion matrices."""
-    from ...kernels.confusion import pair_quality
-
-    return pair_quality(fit.confusion, fit.prior, nominal=nominal)
 
 
 def brief_method(method: Any, n_grades: int) -> Any:
@@ -466,7 +477,7 @@ def calibrate(rows: ClassRows, fit: ClassFit) -> Calibration:
     not doubted: only the likeliest correlation counts. Where no item was graded twice, annotators are taken to be right
     in two of three grades.
     """
-    if fit.kept_all:
+    if fit.as_given is not None and fit.as_given.all():
         wrong = _N_WRONG_BEFORE / (_N_RIGHT_BEFORE + _N_WRONG_BEFORE)
         return Calibration(given_away=_away_of(wrong, rows.n_levels) if rows.n_levels > 1 else 0.0)
     sample, own = (rows.by_query if fit.by_query else rows).sample, rows.sample_probabilities(fit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -78,6 +78,32 @@ class ClassRows(CodedScale):
     time: Floats | None = None
     items: Items | None = None
     walk: Walk | None = None
+
+    @classmethod
+    def of(cls, grades: Grades, *, bins: int | None = None, known: Any | None = None) -> ClassRows:
+        """Return grades as codes, with the level of each known item.
+
+        Parameters
+        ----------
+        grades
+            The grades; at least one.
+        bins
+            Cut the grades into this many equally wide levels.
+        known
+            Table of query, item and grade, or a :class:`~crowdrank.data.truth.Truth`: items whose level is known. An
+            item that is not among the items, or a grade that is none of the levels, is refused by name.
+        """
+        cut = None if bins is None else (float(grades.grade.min()), float(grades.grade.max()))
+        part, code = ClassPart(grades), PartScale.of(grades, bins, cut, known)
+        if code.known_grades is not None:
+            code.known_grades.refuse_missing(code.known_grades.items_in(grades.items) < 0)
+        rows = part.rows(code)
+        if grades.declared is None and bins is None:
+            return rows
+        # of declared levels that nobody gave and no item is known to be of nothing can be learned
+        in_use = np.bincount(rows.level, minlength=rows.n_levels) > 0
+        in_use[rows.known[rows.known >= 0]] = True
+        return part.rows(code.keep(in_use))
 
     def __len__(self) -> int:
         return len(self.item)
@@ -349,14 +375,14 @@ class ClassFit:
         return np.zeros(len(self.probabilities), bool) if self.as_given is None else self.as_given
 
     @property
+    def per_annotator(self) -> dict[str, Floats]:
+        """Everything that it has of each annotator."""
+        return {"confusion": self.confusion, **self.parameters}
+
+    @property
     def without_items(self) -> ClassFit:
         """The same without what it says of items, as it is sent to parts."""
         return replace(self, probabilities=self.probabilities[:0])
-
-    @property
-    def kept_all(self) -> bool:
-        """Whether all grades are kept as they are."""
-        return self.as_given is not None and bool(self.as_given.all())
 
 
 def votes_as_fit(rows: ClassRows, confusion: Floats) -> ClassFit:
@@ -384,6 +410,25 @@ class Former(NamedTuple):
     level: Ints
     parameters: Mapping[str, Any]
 
+    @classmethod
+    def of_consensus(cls, start: Consensus, grades: Grades, rows: ClassRows) -> Former:
+        """Return what a former consensus tells of the annotators and levels of now, matched by id and value."""
+        if start.probabilities is None or start.levels is None:
+            raise ParameterError(
+                f"start= is a consensus of {start.method}, which has no probabilities of levels; "
+                "start from a consensus of the same method, or leave start= out"
+            )
+        judged = start.probabilities if start.grade is None else start.probabilities[start.grade >= 0]
+        shares = judged.mean(axis=0) if len(judged) else np.full(len(start.levels), np.nan)
+        place = {str(level): code for code, level in enumerate(start.levels)}
+        level = np.array([place.get(str(level), -1) for level in rows.levels], np.int32)
+        annotator: Ints = np.full(rows.n_annotators, -1, np.int32)
+        parameters: Mapping[str, Any] = {}
+        if start.learned is not None:
+            annotators, parameters = start.learned
+            annotator = annotators.codes(grades.annotators.ids) if rows.has_annotators else annotator
+        return cls(start.method, np.append(shares, np.nan)[level], annotator, level, parameters)
+
     def of(self, annotators: Any) -> Former:
         """Return what it tells of some annotators of now."""
         return self._replace(annotator=self.annotator[annotators])
@@ -402,89 +447,6 @@ class Former(NamedTuple):
         # code -1 finds the NaN at the end
         padded = np.pad(np.asarray(self.parameters[name], np.float64), (0, 1), constant_values=np.nan)
         return padded[np.ix_(self.annotator, *[self.level] * n_level_axes)]
-
-
-def former_fit(start: Consensus, grades: Grades, rows: ClassRows) -> Former:
-    """Return what a former consensus tells of the annotators and levels of now, matched by id and value."""
-    if start.probabilities is None or start.levels is None:
-        raise ParameterError(
-            f"start= is a consensus of {start.method}, which has no probabilities of levels; "
-            "start from a consensus of the same method, or leave start= out"
-        )
-    judged = start.probabilities if start.grade is None else start.probabilities[start.grade >= 0]
-    shares = judged.mean(axis=0) if len(judged) else np.full(len(start.levels), np.nan)
-    place = {str(level): code for code, level in enumerate(start.levels)}
-    level = np.array([place.get(str(level), -1) for level in rows.levels], np.int32)
-    annotator: Ints = np.full(rows.n_annotators, -1, np.int32)
-    parameters: Mapping[str, Any] = {}
-    if start.learned is not None:
-        annotators, parameters = start.learned
-        annotator = annotators.codes(grades.annotators.ids) if rows.has_annotators else annotator
-    return Former(start.method, np.append(shares, np.nan)[level], annotator, level, parameters)
-
-
-class QueryPart(NamedTuple):
-    """The rows of one query: its items are ``items`` of all, its annotators the codes ``annotators`` of all."""
-
-    rows: ClassRows
-    items: slice
-    annotators: Ints
-
-
-def query_parts(rows: ClassRows, offsets: Counts) -> Iterator[QueryPart]:
-    """Yield the rows of each query that has any, its items (bounded by ``offsets``) and annotators numbered anew."""
-    order = np.argsort(rows.item, kind="stable")
-    bounds = np.searchsorted(rows.item[order], offsets)
-    for query in np.flatnonzero(np.diff(bounds)):
-        chosen = order[bounds[query] : bounds[query + 1]]
-        items = slice(int(offsets[query]), int(offsets[query + 1]))
-        annotators, annotator = np.unique(rows.annotator[chosen], return_inverse=True)
-        part = rows.of_rows(chosen)
-        part = replace(
-            part, item=part.item - np.int32(items.start), annotator=annotator.astype(np.int32), known=rows.known[items],
-            n_annotators=len(annotators),
-        )  # fmt: skip
-        yield QueryPart(part, items, annotators.astype(np.int32))
-
-
-def join_fits(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty: ClassFit) -> ClassFit:
-    """Return the fits of all queries as one: items side by side, annotators averaged by the grades that each fit had.
-
-    ``empty`` is the fit of nothing, whose annotators stand for those who gave no grade.
-    """
-    probabilities, kept = empty.probabilities.copy(), np.zeros(rows.n_items, bool)
-    total, prior = np.zeros(rows.n_annotators), np.zeros(rows.n_levels)
-    sums = {name: np.zeros((rows.n_annotators, *np.shape(value)[1:])) for name, value in _per_annotator(empty).items()}
-    for part, fit in fits:
-        probabilities[part.items], kept[part.items] = fit.probabilities, fit.kept
-        prior += fit.prior * part.rows.is_graded.sum()
-        given = np.bincount(part.rows.annotator, part.rows.weight, part.rows.n_annotators)
-        total[part.annotators] += given
-        for name, value in _per_annotator(fit).items():
-            sums[name][part.annotators] += value * given.reshape(-1, *[1] * (value.ndim - 1))
-    idle = total == 0
-    for name, value in _per_annotator(empty).items():
-        sums[name][idle] = value[idle]
-        sums[name][~idle] /= total[~idle].reshape(-1, *[1] * (value.ndim - 1))
-    confusion = sums.pop("confusion")
-    trace = _join_traces([fit.trace for _, fit in fits])
-    shares = prior / max(prior.sum(), 1e-300)
-    return ClassFit(probabilities, shares, confusion, trace, sums, kept, by_query=True)
-
-
-def _per_annotator(fit: ClassFit) -> dict[str, Floats]:
-    """Everything that a fit has of each annotator."""
-    return {"confusion": fit.confusion, **fit.parameters}
-
-
-def _join_traces(traces: Sequence[Trace]) -> Trace:
-    """The longest of several traces, converged if all are; each log-likelihood stays where it ended."""
-    n_iter = max(trace.n_iter for trace in traces)
-    likelihoods = [trace.log_likelihood for trace in traces if trace.log_likelihood]
-    length = max(map(len, likelihoods), default=0)
-    padded = [np.pad(values, (0, length - len(values)), mode="edge") for values in likelihoods]
-    summed = tuple(np.sum(padded, axis=0).tolist()) if padded else None
-    return Trace(n_iter, all(t.converged for t in traces), max(t.change for t in traces), summed)
 
 
 class KnownGrades(NamedTuple):
@@ -638,51 +600,6 @@ def _scale_of(code: CodedScale) -> dict[str, Any]:
     return {part.name: getattr(code, part.name) for part in fields(CodedScale)}
 
 
-def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = None) -> ClassRows:
-    """Return grades as codes, with the level of each known item.
-
-    Parameters
-    ----------
-    grades
-        The grades; at least one.
-    bins
-        Cut the grades into this many equally wide levels.
-    known
-        Table of query, item and grade, or a :class:`~crowdrank.data.truth.Truth`: items whose level is known. An item
-        that is not among the items, or a grade that is none of the levels, is refused by name.
-    """
-    cut = None if bins is None else (float(grades.grade.min()), float(grades.grade.max()))
-    part, code = ClassPart(grades), PartScale.of(grades, bins, cut, known)
-    if code.known_grades is not None:
-        code.known_grades.refuse_missing(code.known_grades.items_in(grades.items) < 0)
-    rows = part.rows(code)
-    if grades.declared is None and bins is None:
-        return rows
-    # of declared levels that nobody gave and no item is known to be of nothing can be learned
-    in_use = np.bincount(rows.level, minlength=rows.n_levels) > 0
-    in_use[rows.known[rows.known >= 0]] = True
-    return part.rows(code.keep(in_use))
-
-
-def parted_rows(sums: Blocks, judged: Any, bins: int | None, known: Any | None = None) -> PartedRows:
-    """Return the stand-in for all rows, after the passes that find the levels in use."""
-    cut = None
-    if bins is not None:
-        ranges = [(low, high) for low, high, n in sums.each(_range) if n]
-        cut = min(low for low, _ in ranges), max(high for _, high in ranges)
-    code = PartScale.of(judged, bins, cut, known)
-    weights, given, n_graded, n_overlap, n_predictable, here = sums.total(partial(_survey, code))
-    in_use = weights > 0
-    if code.known_grades is not None:
-        code.known_grades.refuse_missing(here == 0)
-        in_use[code.known_grades.level] = True
-    code = code.keep(in_use)
-    return PartedRows(
-        sums=sums, code=code, level_weights=weights[in_use], annotator_weights=given, n_graded=n_graded,
-        overlap=n_overlap > 0, n_predictable=int(n_predictable), **_scale_of(code),
-    )  # fmt: skip
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PartedRows(CodedScale):
     """Stands for the rows of all parts in the steps of a method: what these ask of rows is summed over the parts."""
@@ -695,6 +612,25 @@ class PartedRows(CodedScale):
     overlap: bool
     n_predictable: int
     walk: ClassVar[None] = None
+
+    @classmethod
+    def of(cls, sums: Blocks, judged: Any, bins: int | None, known: Any | None = None) -> PartedRows:
+        """Return the stand-in for all rows, after the passes that find the levels in use."""
+        cut = None
+        if bins is not None:
+            ranges = [(low, high) for low, high, n in sums.each(_range) if n]
+            cut = min(low for low, _ in ranges), max(high for _, high in ranges)
+        code = PartScale.of(judged, bins, cut, known)
+        weights, given, n_graded, n_overlap, n_predictable, here = sums.total(partial(_survey, code))
+        in_use = weights > 0
+        if code.known_grades is not None:
+            code.known_grades.refuse_missing(here == 0)
+            in_use[code.known_grades.level] = True
+        code = code.keep(in_use)
+        return cls(
+            sums=sums, code=code, level_weights=weights[in_use], annotator_weights=given, n_graded=n_graded,
+            overlap=n_overlap > 0, n_predictable=int(n_predictable), **_scale_of(code),
+        )  # fmt: skip
 
     @property
     def everything(self) -> Bools:

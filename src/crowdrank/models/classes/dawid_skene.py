@@ -16,15 +16,7 @@ from ...fitting import Step, accelerate, warn_unconverged
 from ...protocols import BlockFit, Bools, Floats
 from ...wording import expect_above, expect_at_least, one_of, option
 from .class_method import ClassMethod, class_consensus
-from .coded_grades import (
-    ClassFit,
-    ClassRows,
-    Former,
-    MatrixReading,
-    class_rows,
-    vote_anchor,
-    votes_as_fit,
-)  # fmt: skip
+from .coded_grades import ClassFit, ClassRows, Former, MatrixReading, vote_anchor, votes_as_fit
 
 if TYPE_CHECKING:
     from ...kernels.confusion import Tallies
@@ -185,7 +177,7 @@ class DawidSkene(ClassMethod):
         plain = replace(self, drift="none")
 
         def likelihood(judged: Grades, out: Bools, walk: Walk | None) -> float:
-            rows = replace(class_rows(judged, bins=self.bins, known=known), walk=walk)
+            rows = replace(ClassRows.of(judged, bins=self.bins, known=known), walk=walk)
             part = rows.of_rows(~out)
             if rows.n_levels == 1 or not part.overlap:
                 return 0.0
@@ -197,7 +189,7 @@ class DawidSkene(ClassMethod):
                          * seen.sum())  # fmt: skip
 
         def fit(judged: Grades, walk: Walk) -> tuple[Consensus, Floats]:
-            rows = replace(class_rows(judged, bins=self.bins, known=known), walk=walk)
+            rows = replace(ClassRows.of(judged, bins=self.bins, known=known), walk=walk)
             found = plain._fit_rows(rows, None)
             right = np.einsum("ajj,j->a", found.confusion, found.prior)
             return class_consensus(self, judged, rows, found, again=plain.fit), right

@@ -14,17 +14,7 @@ from ...fitting import Step, accelerate, warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_choices
 from .class_method import ClassMethod
-from .coded_grades import (
-    ClassFit,
-    ClassRows,
-    Former,
-    class_rows,
-    former_fit,
-    level_counts,
-    log_shares,
-    votes_as_fit,
-    with_known,
-)  # fmt: skip
+from .coded_grades import ClassFit, ClassRows, Former, level_counts, log_shares, votes_as_fit, with_known
 
 if TYPE_CHECKING:
     from .kernels.glad import DifficultyPass
@@ -138,8 +128,8 @@ class GLAD(ClassMethod):
         ['x', 'y']
         """
         expect(grades, self)
-        rows = class_rows(grades, bins=self.bins, known=known)
-        former = self._begin_from(former_fit(consensus, grades, rows), rows, grades)
+        rows = ClassRows.of(grades, bins=self.bins, known=known)
+        former = self._begin_from(Former.of_consensus(consensus, grades, rows), rows, grades)
         problem = _lay_out(rows, self, rows.levels_by_row[1])
         state = problem.settled_state(former, self.max_iter)
         difficulty = np.exp(-state[slice(*problem.parts)])
