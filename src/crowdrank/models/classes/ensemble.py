@@ -75,7 +75,7 @@ class Ensemble(ClassMethod):
 
     Examples
     --------
-    >>> from crowdrank.data.judgments import Grades
+    >>> from crowdrank import Grades
     >>> said = {"ann": [2, 2, 1, 1, 0, 0], "bob": [2, 2, 1, 1, 0, 1], "cy": [2, 0, 1, 2, 0, 0]}
     >>> rows = [(who, "q", item, grade) for who, grades in said.items() for item, grade in zip("uvwxyz", grades)]
     >>> consensus = Ensemble().fit(Grades.from_rows(rows))

@@ -96,7 +96,7 @@ class MACE(ClassMethod):
 
     Examples
     --------
-    >>> from crowdrank.data.judgments import Grades
+    >>> from crowdrank import Grades
     >>> rows = [("ann", "q", "x", 2), ("bob", "q", "x", 2), ("cy", "q", "x", 0)]
     >>> rows += [("ann", "q", "y", 1), ("bob", "q", "y", 1), ("cy", "q", "y", 0)]
     >>> rows += [("ann", "q", "z", 0), ("bob", "q", "z", 0), ("cy", "q", "z", 0)]
