@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ....kernels.threads import views
+from ....kernels.threads import bind, views
 from ....protocols import Floats
 
 _MIN_WEIGHT, _MAX_WEIGHT = 0.05, 1e4
@@ -269,8 +269,8 @@ def shrink_matrices(
     n_levels = counts.shape[1]
     crowd = np.where(np.eye(n_levels, dtype=bool), 2.0, 1.0 / max(n_levels - 1, 1))
     matrices = np.ones(counts.shape)
-    change = _shrink(*views(counts, given, before), skill_weight, matrix_weight, crowd, matrices)
-    return matrices, float(change)
+    shrink = bind(_shrink, *views(counts, given, before), skill_weight, matrix_weight, crowd, matrices)
+    return matrices, float(shrink())
 
 
 @njit(cache=True, nogil=True)
