@@ -252,8 +252,8 @@ def _table(data: Any, needed: tuple[str, ...], what: str) -> pl.DataFrame:
     """A table with the columns it needs."""
     frame = read_table(data) if isinstance(data, str | os.PathLike) else to_frame(data)
     if not set(needed) <= set(frame.columns):
-        named = {"needed": ", ".join(needed), "columns": quote_names(frame.columns)}
-        raise JudgmentError(words_of("lacking_columns", what=what, **named))
+        columns = quote_names(frame.columns)
+        raise JudgmentError(words_of("lacking_columns", what=what, needed=", ".join(needed), columns=columns))
     return frame.with_columns(pl.col("query").cast(pl.String), pl.col("item").cast(pl.String))
 
 

@@ -125,6 +125,8 @@ def _command(verb: str) -> Any:
     module = import_module(f".{HOMES[verb]}", __package__)
     work, options = getattr(module, verb), COMMANDS[verb]
     wanted = inspect.signature(work).parameters
+    # what is wrong with options alone is said before a file is looked for
+    check = getattr(module, f"check_{work.__name__}", None)
     text, _, examples = inspect.cleandoc(work.__doc__ or "").partition("\n\nExamples\n--------\n")
 
     def run(**given: Any) -> None:
@@ -132,6 +134,8 @@ def _command(verb: str) -> Any:
         if getattr(asked, "digits", None) is not None or getattr(asked, "safe_csv", False):
             api.DIGITS.set(asked.digits)
             io.SAFE_CSV.set(asked.safe_csv)
+        if check is not None:
+            check(asked)
         check_options(options, asked)
         if "talk" not in wanted:
             work(asked)

@@ -64,6 +64,14 @@ def features(asked: Asked, talk: Talk) -> None:
         write_wanted(details, lambda: kept, talk)
 
 
+def check_train(asked: Asked) -> None:
+    """Refuse options that do not go together, whatever is in the files."""
+    if asked.truth is not None and not isinstance(asked.validation, str):
+        raise ParameterError("--truth gives the grades of a validation file; name that file with --validation FILE")
+    asked.aggregator = None if asked.aggregator.lower() == "none" else asked.aggregator
+    api.check_training(**asked.arguments(api.check_training))
+
+
 def train(asked: Asked, talk: Talk) -> None:
     """Train a ranker on votes and features.
 
@@ -86,11 +94,7 @@ def train(asked: Asked, talk: Talk) -> None:
     """
 
     files, truth, held = asked.files, asked.truth, asked.validation
-    if truth is not None and not isinstance(held, str):
-        raise ParameterError("--truth gives the grades of a validation file; name that file with --validation FILE")
-    asked.aggregator = None if asked.aggregator.lower() == "none" else asked.aggregator
     asked.validation = held if truth is None else (held, truth)
-    api.check_training(**asked.arguments(api.check_training))
     judgments = votes_to_learn(files[:-1], asked.reading, talk) if files[1:] else None
     with talk.working("reading the features"):
         names, read = asked.features, api.as_features if files[1:] else _labelled_features

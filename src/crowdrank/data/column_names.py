@@ -228,7 +228,7 @@ def part_role(name: str) -> str | None:
     ('grade', 'rank', 'annotator', None)
     """
     parts = [part.removesuffix("s") for part in re.split(r"[^a-z]+", key_of(name)) if part]
-    if len(parts) < 2 and len(name.split()) < 2:
+    if not parts or (len(parts) < 2 and len(name.split()) < 2):
         return None
     if is_gold(name) or is_of_a_side(name) or set(NAMES["summaries"]).intersection(parts):
         return None

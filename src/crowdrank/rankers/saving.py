@@ -367,7 +367,8 @@ def unseal(handle: IO[bytes]) -> tuple[dict[str, bytes], bool]:
             left -= len(part)
         if digest.hexdigest().encode() != tail[-_DIGEST_DIGITS:]:
             raise ValueError("its checksum does not fit")
-    handle.seek(0)
+    if not zipfile.is_zipfile(handle):
+        raise ValueError("its end is missing")
     try:
         with zipfile.ZipFile(handle) as archive:
             return _members(archive, size, has_seal), has_seal
