@@ -31,7 +31,7 @@ def test_training_without_torch_says_how_to_get_it(made, monkeypatch):
 def test_slopes_by_hand_are_those_of_torch(made):
     pytest.importorskip("torch", reason="the neural extra is not installed")
     rng = np.random.default_rng(1)
-    first = lambda_rank._first_layers(4, 6, 1, rng)
+    first = rng.uniform(-0.5, 0.5, (6, 4)), np.zeros(6), rng.uniform(-0.4, 0.4, 6)
     target = rng.normal(size=50)
     batch = made[0][:50], lambda scores: scores - target
     networks = [

@@ -266,8 +266,8 @@ def expect_parts(packed: PackedJudgments, aggregator: Any, given: Mapping[str, A
         fitting = {name: one for name, one in methods.items() if packed.kind in one.kinds}
         able = [n for n, one in fitting.items() if hasattr(one, "over_blocks") or getattr(one, "one_pass", False)]
         why = getattr(aggregator, "whole_only", "needs all judgments at once")
-        named = {"method": method_label(aggregator), "able": ", ".join(able)}
-        raise ParameterError(words_of("whole_only", why=why, rows=packed.rows, **named))
+        method, others = method_label(aggregator), ", ".join(able)
+        raise ParameterError(words_of("whole_only", method=method, why=why, rows=packed.rows, able=others))
 
 
 def _run_files(
