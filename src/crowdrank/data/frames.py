@@ -137,6 +137,8 @@ def unpivot(data: Any, annotators: Sequence[str], answer: str, *, of: str = "ann
     if not annotators or absent:
         said = f"there is no column {absent[0]!r}" if absent else f"{of}s= is empty"
         raise JudgmentError(f"{said}; {of}s= names the columns that hold answers, out of {', '.join(frame.columns)}")
+    if of in annotators:
+        raise JudgmentError(f"the column {of!r} is among those of answers; name the columns of answers alone")
     if len({frame[name].dtype == pl.String for name in annotators}) > 1:
         frame = frame.with_columns(pl.col(list(annotators)).cast(pl.String))
     index = [name for name in frame.columns if name not in annotators]

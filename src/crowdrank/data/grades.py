@@ -96,6 +96,7 @@ class Grades(Judged):
         More than 30 distinct values are refused unless ``bins`` cuts their range into that many equal parts.
         """
         if bins is not None:
+            check_order(self)
             low, high = float(self.grade.min()), float(self.grade.max())
             middles = bin_middles(low, high, bins)
             return bin_codes(self.grade, low, high, bins), tuple(middles.tolist()), middles
@@ -313,6 +314,12 @@ def check_levels(levels: Sequence[Any], declared: Sequence[Any] | None) -> None:
         cut = f"cut them with bins=, as in {option('params', {'bins': 5})}"
         remedy = f"{cut}, or use a method for numbers such as mean_grade"
         raise ParameterError(f"there are {len(levels)} distinct grades, too many classes; {remedy}")
+
+
+def check_order(grades: Any) -> None:
+    """Refuse to cut classes that have no order into levels."""
+    if grades.nominal:
+        raise ParameterError(f"classes without an order cannot be cut into levels; leave {option('bins')} out")
 
 
 def bin_middles(low: float, high: float, bins: int) -> Floats:

@@ -8,6 +8,7 @@ import pytest
 
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError
+from crowdrank.kernels import confusion
 from crowdrank.models.averages.majority_vote import MajorityVote
 from crowdrank.registry import make
 
@@ -173,6 +174,9 @@ def test_bad_known_items_are_refused(name, options, known, message):
         make("aggregator", name, options).fit(Grades.from_rows(crowd(n_items=20)[0]), known=known)
 
 
+QUERIES_AND_ITEMS = ("query", 6), ("item", 20)
+
+
 @each_alone
 def test_a_start_of_another_method_is_refused(name):
     grades = Grades.from_rows(crowd(n_items=20)[0])
@@ -212,3 +216,27 @@ def test_values_out_of_range_are_refused(name, wrong):
     complaint = "choose one of" if isinstance(value, str) else "must be"
     with pytest.raises(ParameterError, match=f"{parameter}.*{complaint}"):
         make("aggregator", name, wrong)
+
+
+@each_alone
+def test_every_query_of_unnamed_annotators_has_a_fold(name, monkeypatch):
+    rng, judged = np.random.default_rng(0), confusion.held_out_likelihoods
+    names = {word: [f"{word}{number}" for number in rng.integers(0, most, 600)] for word, most in QUERIES_AND_ITEMS}
+
+    def within_bounds(packed, *args, **options):
+        n_levels, held_out = len(args[1]), args[2]
+        assert max(packed.code) // n_levels < len(held_out)
+        return judged(packed, *args, **options)
+
+    monkeypatch.setattr(confusion, "held_out_likelihoods", within_bounds)
+    grades = Grades.from_frame(names | {"grade": rng.integers(0, 3, 600)})
+    method = make("aggregator", name, {"per_query": True})
+    fits = [method.fit(grades).probabilities for _ in range(3)]
+    assert all(np.array_equal(fits[0], fit) for fit in fits)
+
+
+@each_alone
+def test_classes_without_an_order_are_not_cut_into_levels(name):
+    table = {"item": ["a", "a", "b"], "annotator": ["x", "y", "x"], "grade": ["red", "blue", "red"]}
+    with pytest.raises(ParameterError, match="classes without an order cannot be cut into levels; leave bins= out"):
+        make("aggregator", name, {"bins": 2}).fit(Grades.from_frame(table, nominal=True))

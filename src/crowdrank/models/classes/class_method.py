@@ -598,7 +598,7 @@ def judge_crowd(rows: ClassRows) -> tuple[Floats, Calibration]:
     named, n_levels, (_, given) = rows.has_annotators, rows.n_levels, rows.levels_by_row
     # with fewer grades than cells not even the crowd's matrix can be learned
     with_matrices = named and given.sum() >= n_levels**2
-    folds = _folds(rows, given.sum(axis=1)) if named else np.zeros(1, np.int64)
+    folds = _folds(rows, given.sum(axis=1)) if named else np.zeros(rows.n_annotators, np.int64)
     times = _row_times(rows) if rows.time is not None and named else None
 
     def fits(train: Floats) -> list[MatrixReading]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...data.column_names import quote_names, understand_items
 from ...data.consensus import Consensus, Trace
 from ...data.frames import to_frame
-from ...data.grades import bin_codes, bin_middles, check_levels
+from ...data.grades import bin_codes, bin_middles, check_levels, check_order
 from ...data.index import Items
 from ...data.judgments import Grades
 from ...data.truth import Truth
@@ -552,6 +552,7 @@ class PartScale(CodedScale):
             scale = tuple(judged.levels)
             values = Grades.values_of_levels(scale, nominal=bool(judged.nominal))
         else:
+            check_order(judged)
             values = bin_middles(*cut, bins)
             scale = tuple(values.tolist())
         code = cls(
