@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "crowdrank"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-MOST_CODE_LINES = 65_400
+MOST_CODE_LINES = 61_600
 """A commit may raise it, saying why; lower it when the house got lighter."""
 
 NOT_READ = ("data/", "errors.py", "wording.py", "options.py", "protocols.py")
