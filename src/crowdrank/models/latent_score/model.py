@@ -987,18 +987,21 @@ def _former_kind(
     return replace(habits, **changes, log_scale=0.0 if scale is None else float(np.log(scale)))
 
 
-def refit_state(layout: Layout, state: State) -> State:
+def refit_state(layout: Layout, state: State, *, with_habits: bool) -> State:
     """Return the start of a fit to a part of the judgments: what all say of scores, annotators and crowd.
 
-    Where the part has other levels, annotators' habits begin anew.
+    ``with_habits`` saves rounds. Without, or where the part has other levels, habits of annotators begin anew: where
+    two camps contradict each other, rounds that begin with those of all hardly move.
     """
     first = first_state(layout, state.alpha, len(state.weights))
     shapes = [[(kind.cuts.shape, kind.favourites.shape) for kind in own.kinds] for own in (first, state)]
-    kinds = tuple(replace(kind, curvature=None) for kind in (state if shapes[0] == shapes[1] else first).kinds)
+    keep = with_habits and shapes[0] == shapes[1]
+    kinds = tuple(replace(kind, curvature=None) for kind in (state if keep else first).kinds)
     if kinds and state.kinds[0].control is not None:
         kinds = (replace(kinds[0], control=replace(state.kinds[0].control, curvature=None)),)
-    levels = state.variance_of_levels if layout.has_query_levels else 0.0
     return replace(
         state, variance=first.variance, covariance=first.covariance, kinds=kinds,
-        variance_of_levels=levels, cell_curvature=(), feature_variances=None,
+        alpha_variance=state.alpha_variance if with_habits else first.alpha_variance,
+        variance_of_levels=state.variance_of_levels if layout.has_query_levels else 0.0,
+        cell_curvature=(), feature_variances=None,
     )  # fmt: skip

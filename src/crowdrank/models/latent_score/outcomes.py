@@ -516,7 +516,7 @@ def _scores_of_part(method: Any, fit: ScoreFit, design: CovariateDesign | None, 
         trusted=~np.isnan(anchors.prior.fixed_variance),
     )  # fmt: skip
     # rounds that go on from scores of other judgments may run away where weights are huge; a fresh start does not
-    for start in (refit_state(layout, fit.state), None):
+    for start in (refit_state(layout, fit.state, with_habits=many), None):
         scores = again(start=start).state.scores
         if np.isfinite(scores).all():
             return scores
