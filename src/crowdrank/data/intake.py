@@ -511,7 +511,8 @@ def read_winners(
         said = {"none", *(str(code).lower() for code in winner_codes or ())}
         lower = values.str.strip_chars().str.to_lowercase()
         blank = lower.is_in([word for word in BLANKS if word not in said]).fill_null(False).to_numpy() & (as_item < 0)
-        number = np.where(np.append(blank, False)[number], np.int32(-1), number)
+        if blank.any():
+            number = np.where(np.append(blank, False)[number], np.int32(-1), number)
     outcome[number < 0] = 0
     if winner_codes is not None:
         # what the user says a value means goes before an id that is spelt alike
