@@ -95,6 +95,20 @@ def drawn(page):
     page.screenshot()
 
 
+def move_first_down(page):
+    """Tap until the first item is the second: a touch that met the frame of an item that was there is lost."""
+
+    def is_second():
+        return page.locator("ol.order > li").nth(1).get_attribute("aria-label") == "Place 2: item A"
+
+    for _ in range(3):
+        drawn(page)
+        page.get_by_role("button", name="Move down").first.tap()
+        with suppress(AssertionError):
+            return until(is_second, 20)
+    return until(is_second)
+
+
 def answers_of(server, name):
     """Answers as the owner gets them, and the order in which items were shown."""
     rows = (json.loads(line) for line in server.owner("GET", "/export?format=native").text.splitlines())
@@ -183,9 +197,7 @@ def test_twenty_judgments_by_touch_on_a_phone(served, watched):
     ready(page)
     for number in range(20):
         if kind == "ranking":
-            drawn(page)
-            page.get_by_role("button", name="Move down").first.tap()
-            until(lambda: page.locator("ol.order > li").nth(1).get_attribute("aria-label") == "Place 2: item A")
+            move_first_down(page)
             page.get_by_role("button", name="Send").tap()
         else:
             page.get_by_role("radio").nth(number % 3).tap()
