@@ -608,15 +608,14 @@ def _curvatures(of: AnnotatorSums) -> Floats:
 class Discriminations(NamedTuple):
     """Posterior mean and variance of each annotator's discrimination, overall and within each group.
 
-    ``variance`` is that at given spreads, as the passes take it, ``marginal`` that whatever the spreads. The groups are
-    those who see, are reversed, and guess: ``group`` has the probability of each, ``means`` and ``variances`` are those
-    within it, whatever the spreads, (3, n_annotators) each. ``open_variances`` are the latter where scores are
-    integrated out, which prior variances are learned from, and ``open_marginal`` is their mean.
+    ``variance`` is that at given spreads, as the passes take it. The groups are those who see, are reversed, and guess:
+    ``group`` has the probability of each, ``means`` and ``variances`` are those within it, whatever the spreads,
+    (3, n_annotators) each. ``open_variances`` are the latter where scores are integrated out, which prior variances are
+    learned from, and ``open_marginal`` is the variance over all groups by them.
     """
 
     mean: Floats
     variance: Floats
-    marginal: Floats
     group: Floats
     means: Floats
     variances: Floats
@@ -696,11 +695,10 @@ def _discriminations(
     group /= group.sum(axis=0)
     mean = (group * means).sum(axis=0)
     between = (group * (means - mean) ** 2).sum(axis=0)
-    marginal = (group * variances).sum(axis=0) + between
     variance = (group / (given_spreads + 1.0 / prior)).sum(axis=0) + between
     open_variances = 1.0 / (of_open + 1.0 / prior)
     open_marginal = (group * open_variances).sum(axis=0) + between
-    return Discriminations(mean, variance, marginal, group, means, variances, open_variances, open_marginal)
+    return Discriminations(mean, variance, group, means, variances, open_variances, open_marginal)
 
 
 def bias_curvature(habits: KindState, of: AnnotatorSums) -> Floats:
